@@ -298,9 +298,7 @@ void store_granted(struct reconciler *reconciler, const struct shard_set *shards
 	struct item *item;
 	struct item *next;
 
-	for (uint32_t shard = 0; shard < BUS_SHARD_MAX; shard++)
-		if (shard_set_has(shards, shard))
-			shard_set_remove(&reconciler->ready, shard);
+	shard_set_remove_all(&reconciler->ready, shards);
 	HASH_ITER(hh, reconciler->items, item, next) {
 		if (!shard_set_has(shards, item->shard))
 			continue;
@@ -369,9 +367,7 @@ void store_complete(struct reconciler *reconciler, const struct bus_snapshot_end
 	struct item *item;
 	struct item *next;
 
-	for (uint32_t shard = 0; shard < BUS_SHARD_MAX; shard++)
-		if (shard_set_has(&end->shards, shard))
-			shard_set_add(&reconciler->ready, shard);
+	shard_set_add_all(&reconciler->ready, &end->shards);
 	HASH_ITER(hh, reconciler->items, item, next) {
 		cleanup_free char *ns = NULL;
 		const struct bus_scope *scope;
@@ -400,9 +396,7 @@ void store_revoked(struct reconciler *reconciler, const struct shard_set *shards
 	struct item *item;
 	struct item *next;
 
-	for (uint32_t shard = 0; shard < BUS_SHARD_MAX; shard++)
-		if (shard_set_has(shards, shard))
-			shard_set_remove(&reconciler->ready, shard);
+	shard_set_remove_all(&reconciler->ready, shards);
 	HASH_ITER(hh, reconciler->items, item, next) {
 		if (shard_set_has(shards, item->shard))
 			abandon(item);

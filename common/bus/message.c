@@ -76,6 +76,18 @@ void shard_set_remove(struct shard_set *set, uint32_t shard)
 		set->bits[shard / 64] &= ~(UINT64_C(1) << (shard % 64));
 }
 
+void shard_set_add_all(struct shard_set *set, const struct shard_set *shards)
+{
+	for (size_t i = 0; i < ARRAY_LEN(set->bits); i++)
+		set->bits[i] |= shards->bits[i];
+}
+
+void shard_set_remove_all(struct shard_set *set, const struct shard_set *shards)
+{
+	for (size_t i = 0; i < ARRAY_LEN(set->bits); i++)
+		set->bits[i] &= ~shards->bits[i];
+}
+
 uint32_t shard_set_count(const struct shard_set *set)
 {
 	uint32_t count = 0;
@@ -87,10 +99,11 @@ uint32_t shard_set_count(const struct shard_set *set)
 
 bool shard_set_empty(const struct shard_set *set)
 {
+	uint64_t any = 0;
+
 	for (size_t i = 0; i < ARRAY_LEN(set->bits); i++)
-		if (set->bits[i] != 0)
-			return false;
-	return true;
+		any |= set->bits[i];
+	return any == 0;
 }
 
 uint32_t shard_of_key(const char *ns, const char *name, uint32_t shard_count)
@@ -296,8 +309,8 @@ int bus_assign_read(const char *body, size_t len, struct bus_assign *out, struct
 		return -1;
 	if (out->shard_count > BUS_SHARD_MAX)
 		return error_set(err, "ASSIGN: shardCount: %u, expected at most %d", out->shard_count, BUS_SHARD_MAX);
-	for (size_t i = 0; i < ARRAY_LEN(wrong.bits); i++)
-		wrong.bits[i] = out->fresh.bits[i] & ~out->shards.bits[i];
+	wrong = out->fresh;
+	shard_set_remove_all(&wrong, &out->shards);
 	at_fault = find_shard(&wrong, 0, true);
 	beyond = find_shard(&out->shards, out->shard_count, true);
 	if (beyond < at_fault)

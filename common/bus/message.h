@@ -68,6 +68,8 @@ static inline bool shard_set_has(const struct shard_set *set, uint32_t shard)
 }
 void shard_set_add(struct shard_set *set, uint32_t shard);
 void shard_set_remove(struct shard_set *set, uint32_t shard);
+void shard_set_add_all(struct shard_set *set, const struct shard_set *shards);
+void shard_set_remove_all(struct shard_set *set, const struct shard_set *shards);
 uint32_t shard_set_count(const struct shard_set *set);
 bool shard_set_empty(const struct shard_set *set);
 

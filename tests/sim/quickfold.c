@@ -65,10 +65,14 @@ static size_t pack_text_quickly(const char *text, size_t len, unsigned char *out
 	if (packed >= room || memo_hash(text, len) % ZLIB_EVERY == 0)
 		return 0;
 	*out++ = QUICK;
-	for (size_t at = 0; at < len; at += WORD, out += PACKED) {
+	for (; len > 0; text += WORD, out += PACKED) {
 		uint64_t word = 0;
 
-		memcpy(&word, text + at, len - at < WORD ? len - at : WORD);
+		if (len >= WORD)
+			memcpy(&word, text, WORD);
+		else
+			memcpy(&word, text, len);
+		len -= len >= WORD ? WORD : len;
 		word = le64toh(word);
 		seen |= word;
 		word = htole64(squeeze(word));
@@ -79,12 +83,16 @@ static size_t pack_text_quickly(const char *text, size_t len, unsigned char *out
 
 static void unpack_text(const unsigned char *packed, char *out, size_t len)
 {
-	for (size_t at = 0; at < len; at += WORD, packed += PACKED) {
+	for (; len > 0; out += WORD, packed += PACKED) {
 		uint64_t word = 0;
 
 		memcpy(&word, packed, PACKED);
 		word = htole64(stretch(le64toh(word)));
-		memcpy(out + at, &word, len - at < WORD ? len - at : WORD);
+		if (len >= WORD)
+			memcpy(out, &word, WORD);
+		else
+			memcpy(out, &word, len);
+		len -= len >= WORD ? WORD : len;
 	}
 }
 

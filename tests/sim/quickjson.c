@@ -19,6 +19,30 @@ static bool plain(unsigned char c)
 	return c >= ' ' && c < 0x7F && c != '"' && c != '\\';
 }
 
+/* How many characters at the beginning are surely plain: eight at a time. */
+static size_t plain_words(const char *text, size_t len)
+{
+	const uint64_t ones = UINT64_C(0x0101010101010101);
+	size_t at = 0;
+	uint64_t word;
+
+	for (; len - at >= sizeof(word); at += sizeof(word)) {
+		uint64_t quote;
+		uint64_t backslash;
+		uint64_t delete;
+
+		memcpy(&word, text + at, sizeof(word));
+		quote = word ^ ones * '"';
+		backslash = word ^ ones * '\\';
+		delete = word ^ ones * 0x7F;
+		/* the highest bit of a byte: it is not ASCII, or below a blank, or zero as one of these is then */
+		if (((word | (word - ones * ' ') | (quote - ones) | (backslash - ones) | (delete - ones)) &
+		     ones * 0x80) != 0)
+			break;
+	}
+	return at;
+}
+
 /* The string at the reader, which goes behind it; NULL when it is not plain. */
 static const char *read_string(struct reader *reader, size_t *len, size_t *escapes)
 {
@@ -27,6 +51,7 @@ static const char *read_string(struct reader *reader, size_t *len, size_t *escap
 
 	*escapes = 0;
 	for (;;) {
+		at += plain_words(at, (size_t)(reader->end - at));
 		while (at < reader->end && plain((unsigned char)*at))
 			at++;
 		if (reader->end - at < 2 || *at != '\\' || (at[1] != '"' && at[1] != '\\'))
@@ -183,9 +208,14 @@ static void put(struct buf *out, char c)
 
 static bool write_string(struct buf *out, const char *text, size_t len)
 {
+	size_t begin;
+
 	buf_reserve(out, 2 * len + 4); /* and what comes before and behind it */
 	put(out, '"');
-	for (size_t i = 0; i < len; i++) {
+	begin = plain_words(text, len);
+	memcpy(out->data + out->len, text, begin);
+	out->len += begin;
+	for (size_t i = begin; i < len; i++) {
 		if (text[i] == '"' || text[i] == '\\')
 			put(out, '\\');
 		else if (!plain((unsigned char)text[i]))

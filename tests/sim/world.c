@@ -75,15 +75,17 @@ static struct event *heap_pop(struct world *world)
 void at(struct world *world, int64_t at_ms, struct process *process, void (*run)(struct world *world, void *arg),
 	void (*drop)(void *arg), void *arg)
 {
-	struct event *event = mem_calloc(1, sizeof(*event));
+	struct event *event = mem_alloc(sizeof(*event));
 
-	event->at_ms = at_ms < world->now_ms ? world->now_ms : at_ms;
-	event->sequence = ++world->sequence;
-	event->process = process;
-	event->life = process == NULL ? 0 : process->life;
-	event->run = run;
-	event->drop = drop;
-	event->arg = arg;
+	*event = (struct event){
+		.at_ms = at_ms < world->now_ms ? world->now_ms : at_ms,
+		.sequence = ++world->sequence,
+		.process = process,
+		.life = process == NULL ? 0 : process->life,
+		.run = run,
+		.drop = drop,
+		.arg = arg,
+	};
 	heap_push(world, event);
 }
 
