@@ -43,9 +43,12 @@ HARDENING := -D_FORTIFY_SOURCE=3 -fPIE $(foreach flag,-fstack-protector-strong -
 LINK_HARDENING := -pie -Wl,-z,relro,-z,now,-z,noexecstack
 # The same program wherever it is built.
 CFLAGS_ALL := -std=gnu11 -g -I. -MMD -MP -ffile-prefix-map=$(CURDIR)=. $(WARNINGS)
+# What is only tested is compiled at -Og: in half the time of -O1, and it runs as fast. (There gcc believes variables to be
+# uninitialized that are not. -O2, which all products are compiled at, looks further.)
+FAST := -Og -g1 $(call known,-Wno-maybe-uninitialized)
 ifdef SANITIZE
 # (what sanitizers report needs only the lines of the sources)
-CFLAGS_ALL += -O1 -g1 -fno-omit-frame-pointer -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fPIE
+CFLAGS_ALL += $(FAST) -fno-omit-frame-pointer -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fPIE
 LDFLAGS_ALL := -fsanitize=$(SANITIZE) -pie
 else ifdef DEBUG
 CFLAGS_ALL += -O0 -DDEBUG=1 -fPIE
@@ -53,6 +56,8 @@ LDFLAGS_ALL := -pie
 else
 CFLAGS_ALL += -O2 $(HARDENING)
 LDFLAGS_ALL := $(LINK_HARDENING)
+# The unit tests, not what they test.
+UNIT_FLAGS := $(FAST)
 endif
 # Nothing, if one of them is missing: then no object is made ($(FOUND), below).
 LIBRARY_NAMES += $(shell pkg-config --exists libev 2>/dev/null && echo libev)
@@ -95,8 +100,8 @@ programs: $(PROGRAMS)
 
 # A change of flags rebuilds everything: the objects depend on this file, rewritten only when the flags differ.
 SETTINGS := $(BUILD)/.settings
-$(shell mkdir -p $(BUILD); echo '$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL)' | cmp -s - $(SETTINGS) || \
-	echo '$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL)' > $(SETTINGS))
+ALL_FLAGS = $(CC) $(CFLAGS_ALL) $(UNIT_FLAGS) $(LDFLAGS_ALL)
+$(shell mkdir -p $(BUILD); echo '$(ALL_FLAGS)' | cmp -s - $(SETTINGS) || echo '$(ALL_FLAGS)' > $(SETTINGS))
 
 # All that is missing is named at once, and looked for until nothing is.
 FOUND := $(BUILD)/.libraries
@@ -157,6 +162,7 @@ $(BUILD)/fc-bench-malloc.so: tests/bench/malloc/count.c $(SETTINGS)
 	@echo "  LINK  $@"; $(CC) $(CFLAGS_ALL) $(CFLAGS) -fPIC -shared $(filter-out -pie,$(LDFLAGS_ALL)) -o $@ $<
 
 # Unit tests: tests/unit/test_<x>.c is one program, linked with every library.
+$(BUILD)/obj/tests/unit/%.o: CFLAGS_ALL += $(UNIT_FLAGS)
 $(BUILD)/unit/%: $(BUILD)/obj/tests/unit/%.o $(LIBRARIES)
 	@mkdir -p $(@D)
 	$(link) -lcmocka

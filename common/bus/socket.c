@@ -205,9 +205,11 @@ static void set_options(const struct bus_socket *socket, const char *endpoint)
 		abort();
 	set_int(zmq, ZMQ_LINGER, LINGER_MS);
 	set_int(zmq, ZMQ_HANDSHAKE_IVL, HANDSHAKE_MS);
-	set_int(zmq, ZMQ_HEARTBEAT_IVL, HEARTBEAT_MS);
-	set_int(zmq, ZMQ_HEARTBEAT_TIMEOUT, HEARTBEAT_TIMEOUT_MS);
-	set_int(zmq, ZMQ_HEARTBEAT_TTL, HEARTBEAT_TTL_MS);
+	if (!ipc) { /* there the kernel ends the connection of a process that has ended (common/README.md §8.5) */
+		set_int(zmq, ZMQ_HEARTBEAT_IVL, HEARTBEAT_MS);
+		set_int(zmq, ZMQ_HEARTBEAT_TIMEOUT, HEARTBEAT_TIMEOUT_MS);
+		set_int(zmq, ZMQ_HEARTBEAT_TTL, HEARTBEAT_TTL_MS);
+	}
 	/* what is on the way is bounded by credits */
 	set_int(zmq, ZMQ_SNDHWM, socket->router ? BUS_UNSENT_MAX : 0);
 	set_int(zmq, ZMQ_RCVHWM, 0);

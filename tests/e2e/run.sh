@@ -9,7 +9,7 @@ usage: run.sh embedded|kubernetes [SCENARIO...]
 Runs the scenarios (all, or those whose names match one of the patterns; @FILE: those that FILE beside this script names)
 on the embedded cluster of tests/cluster or on a real control plane (tests/kubernetes), and exits with 0 when none failed.
   BUILD=DIR     where the programs are (build)
-  PARALLEL=N    how many scenarios run at a time (four for each processor, as most of their time they wait; three where
+  PARALLEL=N    how many scenarios run at a time (six for each processor, as most of their time they wait; three where
                 many have a real control plane of their own; 16 at most)
   SLOWER=N      the programs are so many times slower than usual (sanitizers): waits are longer
   KEEP=1        leave the logs behind; without it they stay only when something failed
@@ -146,7 +146,7 @@ total=0 failed=0 flaky=()
 started=$(now_ms)
 start_cluster
 echo "# $CLUSTER cluster up after $((($(now_ms) - started) / 1000)) s"
-if [[ $CLUSTER == embedded ]]; then many=4; else many=3; fi
+if [[ $CLUSTER == embedded ]]; then many=6; else many=3; fi
 many=$((many * $(nproc)))
 run_all run "${PARALLEL:-$((many < 16 ? many : 16))}" "$@"
 run_all alone 1 "$@"

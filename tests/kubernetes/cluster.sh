@@ -200,6 +200,7 @@ start() { # dir [manifest...]
     : >pids
     cat >kubectl <<EOF
 #!/bin/sh
+export GOGC=400
 exec "$bin/kubectl" --kubeconfig="$PWD/kubeconfig" --cache-dir="$PWD/kubectl-cache" "\$@"
 EOF
     chmod +x kubectl

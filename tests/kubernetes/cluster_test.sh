@@ -75,6 +75,7 @@ check "packages come from the wanted release of Debian" package_sources
 current=$("$here/assets.sh" kubectl-current)
 check "there is a current kubectl" test 32 -le \
     "$("$current/kubectl" version --client -o json | jq -r .clientVersion.gitVersion | cut -d. -f2)"
+check "there is a jq of 1.7 or later" test true = "$("$("$here/assets.sh" jq)/jq" -n '[3, 1] | pick(.[1]) | .[1] == 1')"
 
 cat >"$dir/crd.yaml" <<'EOF'
 apiVersion: apiextensions.k8s.io/v1

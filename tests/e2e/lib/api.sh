@@ -7,25 +7,24 @@ FRAMEWORK_API=/apis/frameworkcontroller.microsoft.com/v1
 # whose etcd stood still answers 500 or 504, and may have done all the same what it was asked for: it is asked again.
 api() {
     [[ $api_of == "$CLUSTER_DIR" ]] || find_api
-    local answer=$RUN/out/api.$BASHPID status code again=
-    local arguments=(-sS --fail-with-body -X "$1" -o "$answer" -w '%{http_code}' -H "Accept: application/json" "${api_identity[@]}" \
-            "$api_server$2")
+    # (bytes, as counting the characters of a long answer takes long)
+    local LC_ALL=C answer status code again=
+    local arguments=(-sS --fail-with-body -X "$1" -w '%{http_code}' -H "Accept: application/json" "${api_identity[@]}" "$api_server$2")
     (($# < 3)) || arguments+=(-H "Content-Type: ${4:-application/json}" --data-binary @-)
     while :; do
         status=0
-        code=$(curl "${arguments[@]}" <<<"${3:-}") || status=$?
+        answer=$(curl "${arguments[@]}" <<<"${3:-}") || status=$?
+        code=${answer: -3}
         [[ $code == 5?? || $code == 429 ]] && ((${#again} < 5)) || break
         again+=x
         sleep 1
     done
     if [[ $again && $1$code == POST409 ]]; then
-        rm -f "$answer"
         api GET "$2/$(jq -r .metadata.name <<<"$3")"
         return
     fi
     [[ -z $again || $1$code != DELETE404 ]] || status=0
-    cat "$answer" 2>/dev/null || true
-    rm -f "$answer"
+    printf '%s' "${answer%???}"
     return "$status"
 }
 
@@ -65,6 +64,11 @@ get_pod() { api GET "/api/v1/namespaces/$NS/pods/$1"; } # name
 
 # What a jq expression gives for a Pod.
 pod() { get_pod "$1" | jq -r "$2"; } # name expression
+
+# The names of the Pods, of a Framework or of all, a line each.
+pod_names() { # [framework]
+    api GET "/api/v1/namespaces/$NS/pods${1:+?labelSelector=FC_FRAMEWORK_NAME=$1}" | jq -r '.items[].metadata.name' | LC_ALL=C sort
+}
 
 pod_is() { get_pod "$1" | jq -e "$2"; } # name expression
 

@@ -4,7 +4,8 @@
 
 # The Framework an example is about.
 example_framework() { # file
-    k create --dry-run=client -o json -f "$1" | jq -r 'select(.kind == "Framework") | .metadata.name'
+    awk '/^---/ { kind = name = "" } /^kind:/ { kind = $2 } /^[^ ]/ { inside = /^metadata:/ } inside && /^  name:/ { name = $2 }
+        kind == "Framework" && name != "" { print name; exit }' "$1"
 }
 
 check_example() { # file
@@ -31,7 +32,10 @@ check_example() { # file
 }
 
 no_pod_of() { # framework
-    [[ -z $(k get configmaps,pods -l FC_FRAMEWORK_NAME="$1" -o name) ]]
+    local resource selector="labelSelector=FC_FRAMEWORK_NAME=$1&limit=1"
+    for resource in pods configmaps; do
+        [[ $(api GET "/api/v1/namespaces/$NS/$resource?$selector" | jq '.items | length') == 0 ]] || return 1
+    done
 }
 
 # (what runs may not have said anything yet)

@@ -56,7 +56,7 @@ run_rescale_pending() {
     wait_framework f 15 '[tasks | "\(.state) \(.deletionPending)"] == ["AttemptRunning false", "AttemptRunning false"]'
     [[ $(framework f '.status.attemptStatus.taskRoleStatuses[0].taskStatuses[1].instanceUID') != "$second" ]] ||
         fail "a Task that was to be deleted was used again"
-    expect "Pods" "$(k get pods -o name | sort | tr '\n' ' ')" "pod/f-a-0 pod/f-a-1 "
+    expect "Pods" "$(pod_names | tr '\n' ' ')" "f-a-0 f-a-1 "
 }
 
 # Down, and up again before the first is finished: a Completed Task inside the range is replaced at once, one that is

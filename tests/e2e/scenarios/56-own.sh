@@ -165,7 +165,7 @@ run_takeover() {
     # Errors on those two alone, told of, and nothing done.
     wait_event corrupt Malformed "taskRoleStatusesCompressed"
     wait_event twice Malformed "taskRoles.*a"
-    expect "corrupt: its Pods" "$(k get pods -l FC_FRAMEWORK_NAME=corrupt -o name | wc -l)" 2
+    expect "corrupt: its Pods" "$(pod_names corrupt | wc -l)" 2
     expect "twice: its status" "$(framework twice .status)" null
     # In order again when its owner has mended it.
     patch_roles twice 'del(.[1])'

@@ -259,8 +259,8 @@ run_quota_roles() {
         quota="/api/v1/namespaces/$NS/resourcequotas" set_quota 2 0
         create 'fw($name; [role("m"; 2; {}) | policy(1; -1), (role("w"; 4; {}) | policy(1; -1))])' --arg name "f$i"
         wait_event "f$i" FailedCreatePod "exceeded quota"
-        expect "Pods of f$i" "$(k get pods -l "FC_FRAMEWORK_NAME=f$i" -o name | sort | tr '\n' ' ')" "pod/f$i-m-0 pod/f$i-m-1 "
-        k delete framework "f$i" >/dev/null
+        expect "Pods of f$i" "$(pod_names "f$i" | tr '\n' ' ')" "f$i-m-0 f$i-m-1 "
+        delete_framework_and_wait "f$i"
     done
 }
 

@@ -313,7 +313,7 @@ run_lifecycle_refused() {
     not_accepted "an entry without a code" 'podFailureSpec.*code' '.spec.podFailureSpec = [{podPatterns: [{}]}]'
     not_accepted "the type of an entry" 'podFailureSpec.*type.name.*(Unsupported|supported) value' \
         '.spec.podFailureSpec = [{code: -5000, type: {name: "Odd"}, podPatterns: [{}]}]'
-    expect "Frameworks stored" "$(k get frameworks -o name)" ""
+    none_left frameworks || fail "a Framework is stored"
 }
 
 # Frameworks suspended and resumed at once: each of the two costs few writes of each Framework's status.

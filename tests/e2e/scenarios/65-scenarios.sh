@@ -91,7 +91,7 @@ run_scenario_pre_start() {
     export KUBECTL="$CLUSTER_DIR/kubectl -n $NS"
     k create -f "$SCENARIOS/pre-start.yaml"
     wait_framework prestart 15 '.status.state == "AttemptCreationPending"'
-    expect "Pods before Start" "$(k get pods -o name)" ""
+    expect "Pods before Start" "$(pod_names)" ""
     "$SCENARIOS/pre-start.sh" prestart
     wait_running prestart 30
     expect "whose Pods run as" "$(pod prestart-worker-0 .spec.serviceAccountName)" prestart

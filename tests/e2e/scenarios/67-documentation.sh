@@ -20,20 +20,21 @@ blocks_of() { # markdown-file info-string
 
 # Runs the blocks of one file.
 follow() { # markdown-file
-    local block name
+    local block name created=()
     mkdir "$RUN/out/$scenario.$(tr / - <<<"$1")"
     cd "$RUN/out/$scenario.$(tr / - <<<"$1")"
     split_blocks <"$root/$1"
     for block in *.*; do
         case $block in
-        *.yaml) cp "$block" "$(sed -nE '/^metadata:/,/^[^ m]/ s/^  name: ([a-z0-9-]+).*/\1/p' "$block" | head -n 1).yaml" ;;
+        *.yaml) cp "$block" "$(example_framework "$block").yaml" ;;
         *.sh) PATH=$RUN/out/$scenario.bin:$PATH bash -eu "$block" || fail "$1: these commands fail: $(cat "$block")" ;;
         esac
     done
     for block in [0-9]*.yaml; do
-        name=$(sed -nE '/^metadata:/,/^[^ m]/ s/^  name: ([a-z0-9-]+).*/\1/p' "$block" | head -n 1)
-        grep -qs "create -f $name.yaml" ./*.sh || k create -f "$block"
+        name=$(example_framework "$block")
+        grep -qs "create -f $name.yaml" ./*.sh || created+=(-f "$block")
     done
+    ((${#created[@]} == 0)) || k create "${created[@]}"
     for block in [0-9]*.yaml; do
         if grep -q '^# expect:' "$block"; then check_example "$block"; fi
     done

@@ -101,7 +101,7 @@ run_network_refused() {
     wait_event nonames Malformed 'spec.network.enableDNSHostnames is false, expected true'
     wait_event processes Malformed 'spec.distributed.processesPerTask is "auto", expected an integer'
     wait_event large Malformed 'TF_CONFIG would have [0-9]+ bytes'
-    expect "Pods" "$(k get pods -o name)" ""
+    expect "Pods" "$(pod_names)" ""
 }
 
 # A variable of a container of a Pod, as the API server has it.

@@ -30,8 +30,9 @@ run_depends_on() {
     expect "whose readyTime is stored" \
         "$(framework probed '[.status.attemptStatus.taskRoleStatuses[].taskStatuses[0] | has("readyTime")] | tojson')" '[true,false]'
     expect "who says whether it is ready" \
-        "$(k get pods -o json | jq -r '[.items[] | select(.metadata.annotations.FC_READY_WANTED).metadata.name] | join(" ")')" probed-a-0
-    expect "Pods of waits" "$(k get pods -l FC_FRAMEWORK_NAME=waits -o name | tr '\n' ' ')" "pod/waits-a-0 pod/waits-a-1 "
+        "$(api GET "/api/v1/namespaces/$NS/pods" |
+            jq -r '[.items[] | select(.metadata.annotations.FC_READY_WANTED).metadata.name] | join(" ")')" probed-a-0
+    expect "Pods of waits" "$(pod_names waits | tr '\n' ' ')" "waits-a-0 waits-a-1 "
     expect "retries of again" "$(framework again .status.retryPolicyStatus.totalRetriedCount)" 1
     end_records
     expect_lines "order" "$(jq -r 'select(.type == "ADDED").object.metadata | select(.name | test("^(chain|again)")) |
@@ -63,7 +64,7 @@ run_depends_on_refused() {
         (fw("self"; [role("a"; 1; {}) | .dependsOn = [{taskRole: "a", status: "Ready"}]]))'
     wait_event later Malformed 'spec.taskRoles\[0\].dependsOn\[0\].taskRole is "b", expected the name of an earlier TaskRole'
     wait_event self Malformed 'spec.taskRoles\[0\].dependsOn\[0\].taskRole is "a"'
-    expect "Pods" "$(k get pods -o name)" ""
+    expect "Pods" "$(pod_names)" ""
 }
 
 # Reconcilers that are killed while a TaskRole waits: the Tasks that came so far before count.

@@ -25,7 +25,7 @@ expect_foreign_group_awaited() { # framework
     expect_why "$1" foreign-pod-group '2 Tasks, a\[0,1\], have no Pods, because another PodGroup that is not the Framework'"'"'s has '\
 "the name that spec\.gang needs: PodGroup $1-0 with uid"
     expect "the PodGroup of somebody else" "$(group "$1-0" '"\(.spec.minMember) \(.metadata.ownerReferences)"')" "7 null"
-    expect "Pods of $1" "$(k get pods -l "FC_FRAMEWORK_NAME=$1" -o name)" ""
+    expect "Pods of $1" "$(pod_names "$1")" ""
     api DELETE "$(groups_path)/$1-0" >/dev/null
 }
 
@@ -112,7 +112,7 @@ run_gang_refused() {
         .spec.gang = {scheduler: "Volcano"})'
     wait_event topology Malformed 'spec.gang.topologyKey is "rack", expected no topologyKey: PodGroups of scheduler Volcano have none'
     wait_event waits Malformed 'spec.gang.minTaskNumber is 3 \(all Tasks\), expected at most 1: the Pods of TaskRoles with dependsOn'
-    expect "Pods" "$(k get pods -o name)" ""
+    expect "Pods" "$(pod_names)" ""
 }
 
 # A server without PodGroups of its own, which drops spec.schedulingGroup without a word: that is known before a Pod is
@@ -124,7 +124,7 @@ run_gang_dropped() {
 'scheduling.k8s.io/v1beta1 or v1alpha2: enable the feature gate GenericWorkload'
     wait_completed other
     wait_framework waits 15 '.status.state == "AttemptPreparing"'
-    expect "Pods of waits" "$(k get pods -l FC_FRAMEWORK_NAME=waits -o name)" ""
+    expect "Pods of waits" "$(pod_names waits)" ""
     # it ends like any other
     patch_framework waits '{"spec": {"executionType": "Stop"}}'
     wait_completed waits

@@ -119,7 +119,7 @@ run_kueue_evicted() {
     wait_framework big 40 '.status.attemptStatus.id == 1 and .status.displayState == "Suspended"'
     wait_workload big 20 'any(.status.conditions[]; .type == "QuotaReserved" and .status == "False" and .reason == "Pending") and
         any(.status.conditions[]; .type == "Requeued" and .status == "True") and .status.admission == null'
-    expect "Pods" "$(k get pods -o name)" ""
+    expect "Pods" "$(pod_names)" ""
     wait_event big FrameworkEvicted 'Kueue has evicted it: Preempted to accommodate a workload'
     expect_why big queue 'Kueue (took its quota back: Kueue has evicted it|has not admitted it: )'
     delete_framework_and_wait next
@@ -129,7 +129,7 @@ run_kueue_evicted() {
     # somebody deactivates it, and activates it again
     patch_workload big '{"spec": {"active": false}}'
     wait_workload big 60 'any(.status.conditions[]; .type == "QuotaReserved" and .status == "False")'
-    expect "Pods of one that is deactivated" "$(k get pods -o name)" ""
+    expect "Pods of one that is deactivated" "$(pod_names)" ""
     wait_event big QueueWaiting 'spec.active is false'
     patch_workload big '{"spec": {"active": true}}'
     wait_running big 60
@@ -138,7 +138,7 @@ run_kueue_evicted() {
 }
 
 delete_framework_and_wait() {
-    k delete framework "$1" --wait=false >/dev/null
+    api DELETE "$(frameworks_path)/$1" >/dev/null
     wait_absent_framework "$1"
 }
 
