@@ -10,8 +10,6 @@
 /* What can be written with four digits. */
 #define YEAR_1_BEGINS_SEC INT64_C(-62135596800)
 #define YEAR_10000_BEGINS_SEC INT64_C(253402300800)
-/* Days from the first of March of 400 years before the year 0 to 1970. */
-enum { DAYS_TO_1970 = 146097 + 719468 };
 
 static int64_t read_ms(clockid_t clock)
 {
@@ -69,24 +67,11 @@ static int two_digits(const char *text, int low, int high, int *value)
 	return *value < low || *value > high ? -1 : 0;
 }
 
-/* Days from 1970 to the first of a month. The year is one that begins in March, so that February is its end. */
-static int64_t days_before(int64_t year, int month)
-{
-	const int64_t months = (month + 9) % 12;
-	const int64_t years = year - (month < 3) + 400; /* never negative */
-
-	return years * 365 + years / 4 - years / 100 + years / 400 + (months * 153 + 2) / 5 - DAYS_TO_1970;
-}
-
 int time_parse_rfc3339(const char *text, int64_t *unix_sec)
 {
+	struct tm utc = {0};
 	int century;
 	int year;
-	int month;
-	int day;
-	int hour;
-	int minute;
-	int second;
 	int hours = 0;
 	int minutes = 0;
 	int sign = 0;
@@ -97,10 +82,12 @@ int time_parse_rfc3339(const char *text, int64_t *unix_sec)
 	    text[13] != ':' || text[16] != ':')
 		return -1;
 	if (two_digits(text, 0, 99, &century) < 0 || two_digits(text + 2, 0, 99, &year) < 0 ||
-	    two_digits(text + 5, 1, 12, &month) < 0 || two_digits(text + 8, 1, 31, &day) < 0 ||
-	    two_digits(text + 11, 0, 23, &hour) < 0 || two_digits(text + 14, 0, 59, &minute) < 0 ||
-	    two_digits(text + 17, 0, 60, &second) < 0)
+	    two_digits(text + 5, 1, 12, &utc.tm_mon) < 0 || two_digits(text + 8, 1, 31, &utc.tm_mday) < 0 ||
+	    two_digits(text + 11, 0, 23, &utc.tm_hour) < 0 || two_digits(text + 14, 0, 59, &utc.tm_min) < 0 ||
+	    two_digits(text + 17, 0, 60, &utc.tm_sec) < 0)
 		return -1;
+	utc.tm_year = century * 100 + year - 1900;
+	utc.tm_mon -= 1;
 	rest = text + 19;
 	if (*rest == '.') {
 		rest++;
@@ -117,8 +104,7 @@ int time_parse_rfc3339(const char *text, int64_t *unix_sec)
 	} else if ((*rest != 'Z' && *rest != 'z') || rest[1] != '\0') {
 		return -1;
 	}
-	seconds = ((days_before(century * 100 + year, month) + day - 1) * 24 + hour) * 3600 + minute * 60 + second -
-		  sign * (hours * 3600 + minutes * 60);
+	seconds = (int64_t)timegm(&utc) - sign * (hours * 3600 + minutes * 60);
 	if (seconds < YEAR_1_BEGINS_SEC || seconds >= YEAR_10000_BEGINS_SEC)
 		return -1;
 	*unix_sec = seconds;
