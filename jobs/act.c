@@ -170,16 +170,15 @@ static void on_read(struct step *step, const struct kube_answer *answer)
 static void take_answer(struct step *step, const struct kube_answer *answer, enum job_store_source source)
 {
 	struct item *item = step->item;
-	struct object_meta meta;
+	struct object_identity identity;
 	struct error err;
 
-	if (job_store_framework(step->act->store, answer->body, answer->body_len, source, &err) < 0 ||
-	    object_head_read(answer->body, answer->body_len, &meta, &err) < 0) {
+	if (job_store_framework(step->act->store, answer->body, answer->body_len, source, &err) < 0)
 		log_warning("[%s]: the Framework cannot be read: %s", item->slot->key, err.message);
-		return;
+	else if (object_identity_read(answer->body, answer->body_len, &identity)) {
+		item->checked = identity.generation;
+		object_identity_free(&identity);
 	}
-	item->checked = meta.generation;
-	object_meta_free(&meta);
 }
 
 /* A failed creation says nothing about the name: the object may be there (common/README.md §6.11). */
@@ -259,7 +258,7 @@ static void patch(struct act *act, struct item *item)
 		job_note_drop_labels(view->note, &item->translation, labels);
 	log_v(1, "[%s/%s]: changing Framework %s", item->job.ns, item->job.name, item->translation.framework);
 	step_send(step_new(act, item, on_patched), "PATCH", path, NULL,
-		  json_pack("{s:{s:s, s:o, s:{s:s}}, s:o}", "metadata", "uid", view->meta.uid, "labels", labels,
+		  json_pack("{s:{s:s, s:o, s:{s:s}}, s:o}", "metadata", "uid", view->identity.uid, "labels", labels,
 			    "annotations", VIEW_TRANSLATION, item->note, "spec",
 			    patch_make(stored, item->translation.spec)));
 }
@@ -273,12 +272,12 @@ static bool is_current(struct item *item, bool stop)
 	if (item->slot->read || view->note == NULL || strcmp(view->note, item->note) != 0 || view->stopped != stop)
 		return false;
 	/* it was looked at in this generation, or is as we wrote it */
-	if (item->checked == view->meta.generation)
+	if (item->checked == view->identity.generation)
 		return true;
 	stored = view_spec(view);
 	if (!patch_contains(stored, item->translation.spec))
 		return false;
-	item->checked = view->meta.generation;
+	item->checked = view->identity.generation;
 	return true;
 }
 
@@ -288,9 +287,9 @@ static bool is_former(const struct item *item, const struct view *view)
 {
 	const struct job_names *names = job_names(item->job.kind);
 
-	return view->meta.deletion_time != 0 || (view->kind != NULL && strcmp(view->kind, names->full) == 0 &&
-						 strcmp(view->meta.controller_kind, names->kind) == 0 &&
-						 strcmp(view->meta.controller_name, item->job.name) == 0);
+	return view->identity.deletion_time != 0 || (view->kind != NULL && strcmp(view->kind, names->full) == 0 &&
+						     strcmp(view->meta.controller_kind, names->kind) == 0 &&
+						     strcmp(view->meta.controller_name, item->job.name) == 0);
 }
 
 /* Another Framework has the name. */
@@ -499,7 +498,7 @@ static void bring_about(struct act *act, struct item *item)
 		   clock_wall_ms() / 1000, &outcome);
 	/* a Framework that is stopped stays so */
 	set_execution(item, outcome.stop);
-	if (view->meta.deletion_time == 0 && !is_current(item, outcome.stop))
+	if (view->identity.deletion_time == 0 && !is_current(item, outcome.stop))
 		patch(act, item);
 	else if (status_is_due(act, item, &outcome))
 		write_status(act, item, &outcome);

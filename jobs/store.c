@@ -386,7 +386,7 @@ static bool is_known(const struct slot *slot, const char *version, enum job_stor
 
 	if (slot->view == NULL)
 		return false;
-	order = version_compare(version, slot->view->meta.resource_version);
+	order = version_compare(version, slot->view->identity.resource_version);
 	return order < 0 || (order == 0 && (!slot->partial || source == JOB_STORE_METADATA));
 }
 
@@ -394,27 +394,22 @@ int job_store_framework(struct job_store *store, const char *text, size_t len, e
 			struct error *err)
 {
 	const bool read = source == JOB_STORE_READ;
-	cleanup_free char *key = NULL;
-	struct object_meta meta;
+	struct object_identity identity;
 	struct slot *slot;
 
-	if (object_head_read(text, len, &meta, err) < 0)
-		return -1;
-	if (meta.ns[0] == '\0' || meta.resource_version[0] == '\0') {
-		object_meta_free(&meta);
-		return error_set(err, "a Framework has no metadata.namespace or resourceVersion, expected strings");
-	}
-	key = key_of(&meta);
-	slot = slot_get(store, key);
+	if (!object_identity_read(text, len, &identity))
+		return error_set(err,
+				 "a Framework has no metadata.namespace, name or resourceVersion, expected strings");
+	slot = slot_get(store, identity.key);
 	slot->list = store->framework_list;
-	if (is_known(slot, meta.resource_version, source)) {
+	if (is_known(slot, identity.resource_version, source)) {
 		slot->read = slot->read && read;
-		object_meta_free(&meta);
+		object_identity_free(&identity);
 		return 0;
 	}
 	slot->read = read;
 	slot->partial = source == JOB_STORE_METADATA;
-	slot->view = view_renew(slot->view, &meta, text, len);
+	slot->view = view_renew(slot->view, &identity, text, len);
 	slot_queue(slot);
 	return 0;
 }
@@ -429,7 +424,7 @@ void job_store_framework_gone(struct job_store *store, const char *text, size_t 
 		return;
 	key = key_of(&meta);
 	HASH_FIND_STR(store->slots, key, slot);
-	if (slot != NULL && slot->view != NULL && strcmp(slot->view->meta.uid, meta.uid) == 0)
+	if (slot != NULL && slot->view != NULL && strcmp(slot->view->identity.uid, meta.uid) == 0)
 		slot_clear(store, slot);
 	object_meta_free(&meta);
 }
@@ -447,7 +442,7 @@ void job_store_frameworks_end(struct job_store *store, const char *version)
 
 	HASH_ITER(hh, store->slots, slot, next)
 		if (slot->view != NULL && !slot->read && slot->list < store->framework_list &&
-		    version_compare(slot->view->meta.resource_version, version) <= 0)
+		    version_compare(slot->view->identity.resource_version, version) <= 0)
 			slot_clear(store, slot);
 	if (store->synced)
 		return;

@@ -12,6 +12,7 @@
 
 static void forget_parts(struct view *view)
 {
+	object_meta_free(&view->meta);
 	progress_free(&view->progress);
 	free(view->note);
 	free(view->kind);
@@ -20,13 +21,13 @@ static void forget_parts(struct view *view)
 	view->stopped = view->parsed = false;
 }
 
-struct view *view_renew(struct view *view, const struct object_meta *meta, const char *text, size_t len)
+struct view *view_renew(struct view *view, const struct object_identity *identity, const char *text, size_t len)
 {
 	if (view == NULL)
 		view = mem_calloc(1, sizeof(*view));
 	forget_parts(view);
-	object_meta_free(&view->meta);
-	view->meta = *meta;
+	object_identity_free(&view->identity);
+	view->identity = *identity;
 	if (len > view->room) {
 		free(view->text);
 		view->room = len + len / 4; /* statuses grow */
@@ -91,7 +92,7 @@ int view_parse(struct view *view, struct error *err)
 
 	if (view->parsed)
 		return 0;
-	if (read_parts(view, &metadata, err) < 0) {
+	if (object_head_read(view->text, view->len, &view->meta, err) < 0 || read_parts(view, &metadata, err) < 0) {
 		forget_parts(view);
 		return -1;
 	}
@@ -121,7 +122,7 @@ void view_free(struct view *view)
 	if (view == NULL)
 		return;
 	forget_parts(view);
-	object_meta_free(&view->meta);
+	object_identity_free(&view->identity);
 	free(view->text);
 	free(view);
 }

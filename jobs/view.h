@@ -14,13 +14,14 @@
 #define VIEW_TRANSLATION "frameworkcontroller.microsoft.com/job-translation"
 
 struct view {
-	struct object_meta meta;
+	struct object_identity identity;
 	char *text; /* JSON */
 	size_t len;
 	size_t room; /* of text */
 
 	/* filled by view_parse() */
 	bool parsed;
+	struct object_meta meta;
 	struct json_span spec;   /* of the text */
 	struct json_span status; /* of the text */
 	char *note;              /* value of VIEW_TRANSLATION; NULL: none */
@@ -29,9 +30,9 @@ struct view {
 	struct progress progress;
 };
 
-/* Takes over what object_head_read() read from the JSON text of a Framework, and copies the text. view: the former one,
- * which becomes the new one; NULL: none. Free with view_free(); NULL is fine. */
-struct view *view_renew(struct view *view, const struct object_meta *meta, const char *text, size_t len);
+/* Takes over what object_identity_read() read from the JSON text of a Framework, and copies the text. view: the former
+ * one, which becomes the new one; NULL: none. Free with view_free(); NULL is fine. */
+struct view *view_renew(struct view *view, const struct object_identity *identity, const char *text, size_t len);
 /* Reads the text, once. 0, or -1 and *err each time if it is not JSON, or has a status that cannot be read. */
 int view_parse(struct view *view, struct error *err);
 /* Whether the text says that no end of the Framework's attempt is decided. It is read up to there only. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/json_reader.h"
 #include "common/base/json_tree.h"
 
 /* More digits than any 64-bit integer has are out of its range; so may as many be. */
@@ -209,12 +210,13 @@ static void put_escaped(struct buf *out, const char *text, size_t len)
 
 static void put_string(struct buf *out, const char *text, size_t len)
 {
-	size_t plain = 0;
+	const char *end = text + len;
+	const char *plain = json_plain_end(text, end);
 	char *at;
 
-	while (plain < len && (unsigned char)text[plain] >= 0x20 && text[plain] != '"' && text[plain] != '\\')
-		plain++;
-	if (plain < len) {
+	while (plain < end && (unsigned char)*plain >= 0x80)
+		plain = json_plain_end(plain + 1, end);
+	if (plain < end) {
 		put_escaped(out, text, len);
 		return;
 	}

@@ -66,8 +66,7 @@ int json_reader_finish(const struct json_reader *reader, struct error *err)
 
 /* ---- strings ---- */
 
-/* Skips bytes that mean nothing to the reader, eight at a time: no quote, no backslash, no control character, no byte
- * beyond ASCII. */
+/* As json_plain_end(), eight bytes at a time. */
 static const char *skip_plain(const char *at, const char *end)
 {
 	while (end - at >= WORD) {
@@ -92,6 +91,11 @@ static const char *skip_plain(const char *at, const char *end)
 	while (at < end && (signed char)*at >= 0x20 && *at != '"' && *at != '\\')
 		at++;
 	return at;
+}
+
+const char *json_plain_end(const char *at, const char *end)
+{
+	return skip_plain(at, end);
 }
 
 /* The rest of a string from `at` on, where something that is not plain stands. */
@@ -300,7 +304,7 @@ bool json_reader_find(struct json_reader *reader, const char *name)
 	while (json_reader_member(reader, &found)) {
 		if (json_span_is(&found, name))
 			return true;
-		json_reader_skip(reader);
+		json_reader_pass(reader);
 	}
 	return false;
 }

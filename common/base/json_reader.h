@@ -57,8 +57,8 @@ bool json_reader_member(struct json_reader *reader, struct json_span *name);
 bool json_reader_array(struct json_reader *reader);
 bool json_reader_item(struct json_reader *reader);
 
-/* Enters the object that comes next and goes to the member of that name; false if there is none. The rest of the object
- * is not checked: use it for texts that are certainly JSON, or where mistakes do not matter. */
+/* Enters the object that comes next and goes to the member of that name; false if there is none. The other members'
+ * values are not checked: use it for texts that are certainly JSON, or where mistakes do not matter. */
 bool json_reader_find(struct json_reader *reader, const char *name);
 
 /* The first byte of the next value, which is not taken; NUL at the end and after a mistake. */
@@ -78,6 +78,9 @@ static inline bool json_span_is(const struct json_span *span, const char *text)
 {
 	return span->at != NULL && strlen(text) == span->len && memcmp(span->at, text, span->len) == 0;
 }
+/* Behind the bytes at the beginning that mean nothing in a string: no quote, no backslash, no control character, no
+ * byte beyond ASCII. */
+const char *json_plain_end(const char *at, const char *end);
 /* Writes the decoded string, NUL-terminated, into out, which has room for span->len + 1 bytes; returns its length. Only
  * for spans of json_reader_string(). */
 size_t json_span_decode(const struct json_span *span, char *out);

@@ -523,6 +523,30 @@ struct owned_object *owned_object_read(const char *text, size_t len, bool whole,
 	return object;
 }
 
+/* The identity alone; labels and the like are passed over. */
+static void read_identity(struct json_reader *reader, struct object_view *view)
+{
+	struct json_span name;
+
+	if (!json_reader_object(reader))
+		return;
+	while (json_reader_member(reader, &name))
+		if (json_span_is(&name, "namespace"))
+			view->ns = json_reader_string(reader);
+		else if (json_span_is(&name, "name"))
+			view->name = json_reader_string(reader);
+		else if (json_span_is(&name, "uid"))
+			view->uid = json_reader_string(reader);
+		else if (json_span_is(&name, "resourceVersion"))
+			view->resource_version = json_reader_string(reader);
+		else if (json_span_is(&name, "generation"))
+			view->generation = json_reader_int(reader, 0);
+		else if (json_span_is(&name, "deletionTimestamp"))
+			view->deletion_time = read_time(reader);
+		else
+			json_reader_pass(reader);
+}
+
 bool object_identity_read(const char *text, size_t len, struct object_identity *out)
 {
 	struct object_view view = {0};
@@ -533,7 +557,7 @@ bool object_identity_read(const char *text, size_t len, struct object_identity *
 	json_reader_init(&reader, text, len);
 	if (!json_reader_find(&reader, "metadata"))
 		return false;
-	read_metadata(&reader, &view);
+	read_identity(&reader, &view);
 	if (view.ns.len == 0 || view.name.len == 0 || view.resource_version.len == 0)
 		return false;
 	out->generation = view.generation;

@@ -12,6 +12,8 @@
 #define EVALUATOR "Evaluator"
 #define WORKER "Worker"
 #define ALL_WORKERS "AllWorkers"
+/* In place of a host's index; no name has it. */
+#define HOST_INDEX "%"
 
 static const struct kubeflow_kind kind = {
 	.replica_specs = "tfReplicaSpecs",
@@ -27,13 +29,17 @@ static const struct kubeflow_kind kind = {
 static void put_hosts(struct buf *out, const struct job *job, const struct job_translation *translation,
 		      const struct kubeflow_replicas *replicas)
 {
+	/* what differs from host to host stands in for itself */
+	cleanup_free char *host = build_host(job, translation, replicas->role.name, HOST_INDEX, replicas->port);
+	const char *index = strstr(host, HOST_INDEX);
+
 	buf_json_open(out, replicas->role.name, '[');
 	for (int32_t i = 0; i < replicas->role.replicas; i++) {
-		cleanup_free char *index = mem_printf("%d", i);
-		cleanup_free char *host = build_host(job, translation, replicas->role.name, index, replicas->port);
-
-		buf_json_next(out);
-		buf_json_string(out, host);
+		buf_puts(out, i == 0 ? "\"" : ",\"");
+		buf_append(out, host, (size_t)(index - host));
+		buf_put_int(out, i);
+		buf_puts(out, index + strlen(HOST_INDEX));
+		buf_putc(out, '"');
 	}
 	buf_putc(out, ']');
 }

@@ -141,12 +141,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const char *job_text = fuzz_line(&input, &job_len);
 	const char *framework_text = fuzz_line(&input, &framework_len);
 	cleanup_json json_t *object = json_parse(job_text, job_len, NULL);
-	struct object_meta meta;
+	struct object_identity identity;
 	struct view *view = NULL;
 	struct error err;
 
-	if (object_head_read(framework_text, framework_len, &meta, &err) == 0)
-		view = view_renew(NULL, &meta, framework_text, framework_len);
+	if (object_identity_read(framework_text, framework_len, &identity))
+		view = view_renew(NULL, &identity, framework_text, framework_len);
 	if (view != NULL && view_parse(view, &err) < 0) {
 		view_free(view);
 		view = NULL;

@@ -1,18 +1,13 @@
 /* What one Pod event costs: as many instructions and allocations in a Framework of 10 000 Tasks as in one of 10
  * (ARCHITECTURE.md §4.6). Instructions are counted by single steps, so that the figures are the same on
  * any machine. */
-#include <errno.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ptrace.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -20,6 +15,7 @@
 #include "common/framework/codes.h"
 #include "common/framework/spec.h"
 #include "reconciler/sync/sync.h"
+#include "tests/unit/instructions.h"
 
 /* ---- allocations, counted where they arise ---- */
 
@@ -464,60 +460,28 @@ static void test_writes_of_leaving(void **state)
 
 /* ---- instructions ---- */
 
-static void mark_stop(void)
-{
-	raise(SIGSTOP);
-}
+struct life {
+	size_t tasks;
+	size_t idle;
+};
 
-/* In a child: from here on every mark stops it. */
-static void run_child(size_t tasks, size_t idle)
+/* In a child. */
+static void live(void *arg)
 {
+	const struct life *life = arg;
 	struct story story;
 
-	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0)
-		_exit(errno == EPERM ? 77 : 1);
-	begin(&story, tasks, idle);
+	begin(&story, life->tasks, life->idle);
 	live_through(&story, 1, mark_nothing);
-	live_through(&story, 2, mark_stop);
-	_exit(0);
-}
-
-static bool stopped_by(int status, int signal_number)
-{
-	return WIFSTOPPED(status) && WSTOPSIG(status) == signal_number;
+	live_through(&story, 2, instructions_mark);
 }
 
 /* false: processes may not be traced here. */
 static bool count_instructions(size_t tasks, size_t idle, uint64_t out[EVENTS])
 {
-	pid_t child;
-	int status;
+	struct life life = {.tasks = tasks, .idle = idle};
 
-	if (getenv("TEST_MEMCHECK") != NULL)
-		return false; /* they would be memcheck's */
-	child = fork();
-	assert_true(child >= 0);
-	if (child == 0)
-		run_child(tasks, idle);
-	for (size_t e = 0; e < EVENTS; e++) {
-		assert_int_equal(waitpid(child, &status, 0), child);
-		if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
-			return false;
-		assert_true(stopped_by(status, SIGSTOP));
-		out[e] = 0;
-		for (;;) {
-			assert_int_equal(ptrace(PTRACE_SINGLESTEP, child, NULL, NULL), 0);
-			assert_int_equal(waitpid(child, &status, 0), child);
-			if (stopped_by(status, SIGSTOP))
-				break;
-			assert_true(stopped_by(status, SIGTRAP));
-			out[e]++;
-		}
-		assert_int_equal(ptrace(PTRACE_CONT, child, NULL, NULL), 0);
-	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-	return true;
+	return instructions_count(live, &life, EVENTS, out);
 }
 
 /* Some more, because digits are longer and hash chains are not all of one length. */

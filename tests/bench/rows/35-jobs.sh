@@ -6,10 +6,9 @@ row_jobs() {
     measure bench load --jobs --until completed --run-seconds "${JOB_SECONDS:-1}"
 }
 
-# The same Frameworks alone.
+# The Frameworks that fc-jobs made of these jobs, without owners and without fc-jobs.
 row_jobs_alone() {
     jobs_row
-    bench load --jobs --until completed --run-seconds "${JOB_SECONDS:-1}" --prefix placeholder --frameworks 1
     kubectl -n bench get framework placeholder0 -o json | jq -c '.metadata |= {name, labels, annotations} | del(.status)' |
         sed s/placeholder0/placeholder/g >framework.json
     end_processes . 20 jobs
@@ -17,6 +16,7 @@ row_jobs_alone() {
     measure bench load --like framework.json --until completed
 }
 
+# One job runs before both rows, so that all processes have connected.
 jobs_row() {
     local counted
     setting 500 4
@@ -29,6 +29,7 @@ jobs_row() {
         --qps "$qps" --burst "$qps" --http 127.0.0.1:0
     wait_for 60 "fc-jobs is ready" is_ready jobs
     wait_for 60 "fc-jobs leads" leads_jobs
+    bench load --jobs --until completed --run-seconds "${JOB_SECONDS:-1}" --prefix placeholder --frameworks 1
 }
 
 leads_jobs() { curl -sSf "$(http_of jobs)/metrics" | grep -q '^leader_election_master_status{.*} 1$'; }

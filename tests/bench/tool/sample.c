@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/base/mem.h"
@@ -70,18 +71,12 @@ static void read_memory(struct process *process)
 
 double bench_cpu_s(const char *pid)
 {
-	const struct process process = {.pid = (char *)pid};
-	char text[2048];
-	const char *after_name;
-	unsigned long user = 0;
-	unsigned long kernel = 0;
+	struct timespec used;
+	clockid_t clock;
 
-	if (!read_file(&process, "stat", text, sizeof(text)))
+	if (clock_getcpuclockid((pid_t)atoi(pid), &clock) != 0 || clock_gettime(clock, &used) < 0)
 		return -1;
-	after_name = strrchr(text, ')');
-	if (after_name != NULL)
-		sscanf(after_name + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &kernel);
-	return (double)(user + kernel) / (double)sysconf(_SC_CLK_TCK);
+	return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
 }
 
 /* Of a process that has ended, what it was last. */
