@@ -1,5 +1,5 @@
 # FrameworkController in C. `make deps demo` shows it, `make deps test` tests it.
-# Every dependency is a Debian package and is named here, nowhere else: what building and running need, and what tests add.
+# Every dependency is a Debian package and is named only here: packages for building and running, and packages of the tests.
 PACKAGES_BUILD := gcc make pkg-config libcurl4-openssl-dev libjansson-dev libev-dev libzmq3-dev libyaml-dev \
 	libmicrohttpd-dev libgnutls28-dev libpcre2-dev zlib1g-dev uthash-dev uuid-dev
 PACKAGES_TEST := libcmocka-dev patch clang clang-format clang-tidy cppcheck libclang-rt-dev jq openssl curl ca-certificates \
@@ -7,8 +7,8 @@ PACKAGES_TEST := libcmocka-dev patch clang clang-format clang-tidy cppcheck libc
 # As pkg-config calls them. Debian has no such file for libev and uthash, which are found by their headers.
 LIBRARY_NAMES := libcurl jansson libzmq yaml-0.1 libmicrohttpd gnutls libpcre2-8 zlib uuid
 
-# deps installs what is missing, silently if nothing is. The goals beside it are made by another make: this one has looked for
-# compilers and libraries already. Goals that only build and run do not need the packages of the tests.
+# deps installs missing packages, and prints nothing if none is missing. Another make makes the goals beside it: this one has
+# looked for compilers and libraries already. Goals that only build and run do not need the packages of the tests.
 .PHONY: deps deps-test
 .DEFAULT_GOAL := all
 BUILDING := all programs demo sim install image-controller image-frameworkbarrier clean
@@ -36,18 +36,18 @@ Q := $(if $(V),,@)
 # ---- flags -------------------------------------------------------------------------------------------------------
 # (Two of clang: constants in ms, of which libev wants seconds, and long strings in tables, which take two lines.)
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Werror -Wno-enum-float-conversion -Wno-string-concatenation
-# Those that this compiler knows for this machine.
+# The flags that this compiler has for this machine.
 known = $(shell $(CC) -Werror $(1) -x c -c /dev/null -o /dev/null 2>/dev/null && echo '$(1)')
 HARDENING := -D_FORTIFY_SOURCE=3 -fPIE $(foreach flag,-fstack-protector-strong -fstack-clash-protection \
 	-fcf-protection=full -ftrivial-auto-var-init=zero,$(call known,$(flag)))
 LINK_HARDENING := -pie -Wl,-z,relro,-z,now,-z,noexecstack
-# The same program wherever it is built.
+# A build in another directory gives the same program.
 CFLAGS_ALL := -std=gnu11 -g -I. -MMD -MP -ffile-prefix-map=$(CURDIR)=. $(WARNINGS)
-# What is only tested is compiled at -Og: in half the time of -O1, and it runs as fast. (There gcc believes variables to be
-# uninitialized that are not. -O2, which all products are compiled at, looks further.)
+# Code that is only tested is compiled at -Og: in half the time of -O1, and it runs as fast. (At -Og, gcc reports some
+# initialized variables as uninitialized. All products are compiled at -O2, which reports them correctly.)
 FAST := -Og -g1 $(call known,-Wno-maybe-uninitialized)
 ifdef SANITIZE
-# (what sanitizers report needs only the lines of the sources)
+# (reports of sanitizers need only the lines of the sources)
 CFLAGS_ALL += $(FAST) -fno-omit-frame-pointer -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fPIE
 LDFLAGS_ALL := -fsanitize=$(SANITIZE) -pie
 else ifdef DEBUG
@@ -56,15 +56,15 @@ LDFLAGS_ALL := -pie
 else
 CFLAGS_ALL += -O2 $(HARDENING)
 LDFLAGS_ALL := $(LINK_HARDENING)
-# The unit tests, not what they test.
+# The unit tests, not the tested code.
 UNIT_FLAGS := $(FAST)
 endif
-# Nothing, if one of them is missing: then no object is made ($(FOUND), below).
+# Empty if a library is missing: then no object is made ($(FOUND), below).
 LIBRARY_NAMES += $(shell pkg-config --exists libev 2>/dev/null && echo libev)
 CFLAGS_ALL += $(shell pkg-config --cflags $(LIBRARY_NAMES) 2>/dev/null) $(CFLAGS)
 LIBS := -Wl,--as-needed $(shell pkg-config --libs $(LIBRARY_NAMES) 2>/dev/null) -lev -lresolv -lpthread -lm
 
-# ---- what is built from what -------------------------------------------------------------------------------------
+# ---- programs and libraries --------------------------------------------------------------------------------------
 # A program is its folder's main.c and the folder's library (everything else in it), on top of libcommon.
 COMMON_SRC := $(wildcard common/*/*.c common/kube/*/*.c)
 WATCHER_SRC := $(filter-out watcher/main.c,$(wildcard watcher/*.c watcher/*/*.c))
@@ -92,7 +92,7 @@ LIBRARIES := $(addprefix $(BUILD)/lib,$(addsuffix .a,common watcher reconciler b
 
 .PHONY: all compile demo check test test-unit test-sim test-model model test-protocol model-reviewed test-long crash-points soak half-open long coverage test-e2e test-kubernetes test-control-plane test-real bench sim mutants lint format install image-controller image-frameworkbarrier clean programs
 .DELETE_ON_ERROR:
-# objects of the unit tests, too, are kept
+# make also keeps the objects of the unit tests
 .SECONDARY:
 
 all: $(E2E_PROGRAMS)
@@ -103,7 +103,7 @@ SETTINGS := $(BUILD)/.settings
 ALL_FLAGS = $(CC) $(CFLAGS_ALL) $(UNIT_FLAGS) $(LDFLAGS_ALL)
 $(shell mkdir -p $(BUILD); echo '$(ALL_FLAGS)' | cmp -s - $(SETTINGS) || echo '$(ALL_FLAGS)' > $(SETTINGS))
 
-# All that is missing is named at once, and looked for until nothing is.
+# Reports all missing libraries at once, and checks again until none is missing.
 FOUND := $(BUILD)/.libraries
 $(FOUND): $(SETTINGS)
 	@missing=$$(for name in $(LIBRARY_NAMES); do pkg-config --exists $$name || echo $$name; done; \
@@ -150,7 +150,7 @@ $(BUILD)/fc-demo: $(BUILD)/obj/tests/cluster/demo/main.o $(BUILD)/libdemo.a $(BU
 $(PROGRAMS) $(TEST_PROGRAMS):
 	$(link)
 
-# The simulator's own log comes before the library's; its memo and its memory that runs out stand in between.
+# The simulator's own log comes before the library's; its memo and its failing allocator come in between.
 $(BUILD)/fc-sim: LDFLAGS += $(patsubst %,-Wl$(comma)--wrap=%,$(SIM_WRAPS))
 $(BUILD)/fc-sim: $(call objects,$(SIM_SRC)) $(BUILD)/libwatcher.a $(BUILD)/libreconciler.a $(BUILD)/libbarrier.a $(BUILD)/libcommon.a
 	$(link)
@@ -169,11 +169,11 @@ $(BUILD)/unit/%: $(BUILD)/obj/tests/unit/%.o $(LIBRARIES)
 
 include tests/fuzz/fuzz.mk tests/hardening/hardening.mk
 
-# Everything that is compiled, to see whether a compiler can.
+# Compiles all code, to check a compiler.
 compile: all $(BUILD)/fc-sim $(UNIT_TESTS) $(FUZZ_REPLAYS) $(MEMORY_PROGRAMS)
 
-# ---- what people call ---------------------------------------------------------------------------------------------
-# The compiler lines stay away from the first screen; -j unless the caller gave one. KEEP=1 leaves the cluster up.
+# ---- targets for users --------------------------------------------------------------------------------------------
+# Hides the compiler lines; adds -j unless the caller gave one. KEEP=1 leaves the cluster up.
 demo:
 	@$(MAKE) --no-print-directory -q all >/dev/null 2>&1 || echo "Building; the first time it takes half a minute."
 	@$(MAKE) --no-print-directory -s $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$$(nproc)) all >/dev/null
@@ -189,7 +189,7 @@ test:
 test-unit: $(UNIT_TESTS)
 	tests/unit/run.sh $(UNIT_TESTS)
 
-# The whole processes, on the embedded cluster and on a real control plane; SCENARIOS="succeed kubectl*" picks some.
+# Whole processes, on the embedded cluster and on a real control plane; SCENARIOS="succeed kubectl*" picks some.
 test-e2e: $(E2E_PROGRAMS)
 	BUILD=$(BUILD) tests/e2e/run.sh embedded $(SCENARIOS)
 
@@ -201,11 +201,11 @@ test-control-plane:
 test-real: $(E2E_PROGRAMS)
 	BUILD=$(BUILD) tests/e2e/run.sh kubernetes $(SCENARIOS)
 
-# The simulator: SEEDS seeds from SEED on, for SECONDS at most. A failing one is replayed by fc-sim --seed N.
+# The simulator: SEEDS seeds from SEED on, for SECONDS at most. fc-sim --seed N replays a failing one.
 sim: $(BUILD)/fc-sim
 	$< --seeds $(or $(SEEDS),2000) --first $(or $(SEED),1) --seconds $(or $(SECONDS),0) --jobs $$(nproc)
 
-# All of them, unless that takes ten minutes.
+# 50 000 seeds, or as many as 15 minutes allow.
 test-sim: $(BUILD)/fc-sim
 	$< --failover
 	$< --seed 7123 --hash
@@ -215,7 +215,7 @@ test-sim: $(BUILD)/fc-sim
 bench: $(E2E_PROGRAMS)
 	BUILD=$(BUILD) tests/bench/run.sh $(BENCH_FLAGS) $(ROWS)
 
-# What takes minutes: 10 000 Tasks in one Framework on a real control plane.
+# Takes minutes: 10 000 Tasks in one Framework on a real control plane.
 test-long: $(E2E_PROGRAMS)
 	PARALLEL=1 SCENARIO_LIMIT=1800 LARGE_TASKS=10000 BUILD=$(BUILD) tests/e2e/run.sh kubernetes large large_failures
 
@@ -227,11 +227,11 @@ crash-points: $(E2E_PROGRAMS)
 soak: $(E2E_PROGRAMS)
 	SCENARIO_LIMIT=$$(($(or $(SOAK),300) * 3 + 600)) SOAK=$(or $(SOAK),300) BUILD=$(BUILD) tests/e2e/run.sh kubernetes soak
 
-# A stream that goes silent: noticed after two minutes and a half.
+# A stream that goes silent: the client notices this after two and a half minutes.
 half-open: $(E2E_PROGRAMS)
 	SCENARIO_LIMIT=900 LONG=1 BUILD=$(BUILD) tests/e2e/run.sh embedded fault_half_open_watch
 
-# All that takes minutes or hours, each part whatever became of those before it: PARTS="soak fuzz" picks some.
+# All tests that take minutes or hours. A failed part does not stop the next ones. PARTS="soak fuzz" picks some.
 long:
 	tests/run.sh $(or $(PARTS),long)
 
@@ -246,11 +246,11 @@ model:
 test-protocol:
 	tests/model/run.sh small
 
-# After the models were compared with the functions that they name.
+# Run this after you compared the models with the functions that they name.
 model-reviewed:
 	tests/model/reviewed.sh --write
 
-# How much of the pure core the unit tests reach. gcov comes with gcc.
+# The lines of the pure core that the unit tests reach. gcov comes with gcc.
 COVERED := $(wildcard $(foreach area,sync_* spec status object classify pattern podtemplate config barrier shorten,tests/unit/test_$(area).c))
 coverage:
 	$(Q)$(MAKE) --no-print-directory DEBUG=1 BUILD=$(BUILD)/coverage CFLAGS=--coverage LDFLAGS=--coverage \
@@ -273,8 +273,8 @@ install: programs
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 cli/kubectl-framework.1
 	cp -r --no-preserve=ownership manifests/. $(DESTDIR)$(PREFIX)/share/frameworkcontroller
 
-# What the images hold (manifests/images), below DESTDIR: programs, the entry point and the working directory of the
-# original's images, and the list of packages. The working directory can be written to by group 0, as images run.
+# The contents of the images (manifests/images), below DESTDIR: programs, the entry point and the working directory of the
+# original's images, and the list of packages. Group 0, under which images run, can write to the working directory.
 ORIGINAL := /opt/frameworkcontroller
 image-controller: $(BUILD)/fc-watcher $(BUILD)/fc-reconciler $(BUILD)/fc-barrier $(BUILD)/fc-jobs
 	@install -d -m 775 $(DESTDIR)$(ORIGINAL)/frameworkcontroller

@@ -1,7 +1,7 @@
 # The controller's processes: fc-watcher, fc-reconciler, fc-barrier and fc-jobs. From the root of the tree:
 #   docker build -f manifests/images/controller.Dockerfile -t frameworkcontroller .
-# What is in it, files and packages, is said in the Makefile (image-controller); tests/images.sh runs the same without
-# a container engine.
+# The Makefile defines its files and packages (image-controller); tests/images.sh runs the same without a container
+# engine.
 FROM debian:12-slim AS build
 RUN apt-get update && apt-get install -y --no-install-recommends make
 WORKDIR /src

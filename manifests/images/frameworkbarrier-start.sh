@@ -1,5 +1,5 @@
 #!/bin/sh
-# Where the original barrier's image starts: writes beside this file, and to /mnt/frameworkbarrier.
+# Has the path of the start script in the original barrier's image. Writes beside this file, and to /mnt/frameworkbarrier.
 set -eu
 cd "$(dirname "$0")"
 exec frameworkbarrier "$@"

@@ -1,7 +1,7 @@
 # The init container of gang Pods. From the root of the tree:
 #   docker build -f manifests/images/frameworkbarrier.Dockerfile -t frameworkbarrier .
-# What is in it, files and packages, is said in the Makefile (image-frameworkbarrier); tests/images.sh runs the same
-# without a container engine.
+# The Makefile defines its files and packages (image-frameworkbarrier); tests/images.sh runs the same without a container
+# engine.
 FROM debian:12-slim AS build
 RUN apt-get update && apt-get install -y --no-install-recommends make
 WORKDIR /src

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Where the original controller's image starts: reads ./frameworkcontroller.yaml beside this file.
+# Has the path of the start script in the original controller's image. Reads ./frameworkcontroller.yaml beside this file.
 set -eu
 cd "$(dirname "$0")"
 exec fc-watcher "$@"

@@ -3,7 +3,7 @@
  *
  * Proven: an old status never replaces a newer one; a delete takes the Pod that it means; no later attempt adopts a Pod.
  * With LEASES (a write arrives before the shard is another's, or never: assignment.pml proves it) no Pod of an attempt
- * that has ended is created. Without, exactly that may happen: manifests/README.md, "Which guarantees rest on what". */
+ * that has ended is created. Without, exactly that may happen: manifests/README.md, "Guarantees". */
 
 #ifndef ATTEMPTS
 #define ATTEMPTS 3

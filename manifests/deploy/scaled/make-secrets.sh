@@ -1,9 +1,9 @@
 #!/bin/sh
-# Makes what the deployment keeps secret, below secrets/ beside this file, where kustomization.yaml takes it from:
+# Creates the secrets of the deployment, below secrets/ beside this file, where kustomization.yaml finds them:
 #   bus/   keys of the bus, one for the watchers, one for the reconcilers, one for the barriers (fc-watcher keygen)
 #   tls/   a certificate of fc-barrier for ten years, by itself: clients trust it by FRAMEWORK_BARRIER_CA_FILE.
 #          Replace tls.crt and tls.key by those of your own authority if you have one.
-# What is there already stays, and what is missing is made. FC_WATCHER: the program, if it is not in the PATH.
+# Creates only missing files. FC_WATCHER: the program, if it is not in the PATH.
 set -eu
 umask 077
 cd "$(dirname "$0")"

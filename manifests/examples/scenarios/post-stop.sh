@@ -1,5 +1,5 @@
 #!/bin/sh
-# Stops a Framework, keeps what became of it in FRAMEWORK.json, and deletes it with all that belongs to it.
+# Stops a Framework, saves the final object in FRAMEWORK.json, and deletes it with all its objects.
 set -eu
 [ $# -eq 1 ] || { echo "usage: $0 FRAMEWORK" >&2; exit 2; }
 kubectl=${KUBECTL:-kubectl}

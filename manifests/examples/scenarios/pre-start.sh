@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes a ServiceAccount that is owned by a Framework and has its name, then starts the Framework (pre-start.yaml).
+# Creates a ServiceAccount that a Framework owns and that has the Framework's name, then starts the Framework (pre-start.yaml).
 set -eu
 [ $# -eq 1 ] || { echo "usage: $0 FRAMEWORK" >&2; exit 2; }
 kubectl=${KUBECTL:-kubectl}

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Changes the number of workers of pytorch-elastic.yaml, and with it how many must succeed, in one update. Refused when
-# the second TaskRole is another one.
+# Changes the number of workers of pytorch-elastic.yaml, and the number that must succeed, in one update. The API server
+# refuses the update if the second TaskRole is not "worker".
 set -eu
 [ $# -eq 1 ] || { echo "usage: $0 NUMBER-OF-WORKERS" >&2; exit 2; }
 exec ${KUBECTL:-kubectl} patch framework pet --type=json -p '[
