@@ -8,7 +8,7 @@
 #include "common/kube/client.h"
 
 enum {
-	LEAST_MS = 2,       /* of a gathering turn; less saves nothing (tests/bench/README.md) */
+	LEAST_MS = 2,       /* of a gathering turn; less saves nothing (tests/bench/TRIED.md) */
 	AT_ONCE_BURST = 20, /* the life of a small Framework takes about as many */
 	PART_MOST_MS = 120, /* of one process of several: a status is 0.3 s late then (tests/bench/README.md) */
 	PEERS_FREE = 4,     /* whom a process may wake in each turn */

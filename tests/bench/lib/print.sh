@@ -1,4 +1,4 @@
-# The table: Markdown, so that it can be pasted into README.md as it is. Sourced by run.sh.
+# The table: Markdown, so that it can be pasted into FIGURES.md as it is. Sourced by run.sh.
 
 print_head() {
     # (the last backslashes join lines)

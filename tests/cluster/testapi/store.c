@@ -13,7 +13,7 @@
 #include "tests/cluster/testapi/watch.h"
 
 /* Parsed forms kept: more than one request holds at a time. To free one that has left the processor's caches costs more
- * than to parse its text again (tests/bench/README.md). */
+ * than to parse its text again (tests/bench/TRIED.md). */
 enum { CACHED_MAX = 8, EVENT_LOG_FIRST = 64, EVENT_LOG_BYTES = 128 * 1024 * 1024 };
 
 static void forget_json(struct api_object *object)

@@ -245,7 +245,7 @@ run_documentation_bench() {
     ((SLOWER == 1)) || not_here "allocations of programs built or run otherwise cannot be counted"
     local words help option
     help=$("$root/tests/bench/run.sh" --help)
-    for option in $(grep -E 'run\.sh|BENCH_FLAGS' "$root/tests/bench/README.md" | grep -oE -- '--[a-z-]+'); do
+    for option in $(grep -hE 'run\.sh|BENCH_FLAGS' "$root"/tests/bench/*.md | grep -oE -- '--[a-z-]+'); do
         [[ $option == --help ]] || grep -q "^  $option " <<<"$help" || fail "tests/bench/run.sh has no $option"
     done
     read -ra words <<<"$(sed -nE 's,^    tests/bench/run.sh (--cluster) kubernetes (--frameworks) [0-9]+ ,\1 embedded \2 3 ,p' \
