@@ -122,13 +122,13 @@ join_beside() { # stage...
 beside=()
 case "$*" in
 '')
-	first=(build lint)
-	stages=(unit embedded kubernetes)
+	first=(build)
+	stages=(lint unit embedded kubernetes)
 	beside=(protocol sim sanitized fuzz memory hardening)
 	;;
 check)
-	first=(build lint)
-	stages=(unit smoke)
+	first=(build)
+	stages=(lint unit smoke)
 	beside=(seeds-few)
 	;;
 long)
