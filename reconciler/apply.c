@@ -22,6 +22,8 @@ enum {
 	HTTP_SERVER_ERROR = 500,
 };
 
+/* The part of the mean time of status writes that a new one has. */
+#define WRITE_TIME_WEIGHT 0.2
 /* Answers of a few hundred bytes instead of the whole object. */
 #define ACCEPT_METADATA "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 #define FRAMEWORKS_PATH "/apis/frameworkcontroller.microsoft.com/v1/namespaces"
@@ -195,6 +197,19 @@ static char *read_version(const struct kube_answer *answer)
 	return version;
 }
 
+static void note_write_time(const struct item *item)
+{
+	struct reconciler *reconciler = item->reconciler;
+	struct sync_time now = store_time(reconciler);
+	double took_ms = (double)(now.boot_ms - item->writing_since_ms);
+
+	if (now.write_ms == 0)
+		reconciler->write_ms = took_ms;
+	else
+		reconciler->write_ms += (took_ms - reconciler->write_ms) * WRITE_TIME_WEIGHT;
+	reconciler->written_ms = now.boot_ms;
+}
+
 static void on_written(void *arg, const struct kube_answer *answer)
 {
 	struct item *item = arg;
@@ -210,8 +225,8 @@ static void on_written(void *arg, const struct kube_answer *answer)
 			if (version != NULL) {
 				backoff_reset(&item->writes);
 				item->conflicted = false;
-				framework_written(item->framework, item->writing_version, version,
-						  store_time(item->reconciler).boot_ms);
+				note_write_time(item);
+				framework_written(item->framework, item->writing_version, version);
 			} else {
 				framework_write_failed(item->framework);
 				item->write_unsure = true;
@@ -252,8 +267,8 @@ static void start_write(struct item *item)
 	item->writing = true;
 	reconciler->writes_on_way++;
 	item->writing_len = body.len;
-	item->writing_version = framework_write_started(framework,
-							reconciler->ports.boot_ms(reconciler->ports.context));
+	item->writing_since_ms = reconciler->ports.boot_ms(reconciler->ports.context);
+	item->writing_version = framework_write_started(framework, item->writing_since_ms);
 	reconciler->ports.request(reconciler->ports.context, &request, on_written, item);
 }
 
@@ -483,16 +498,16 @@ static void start_call(struct pending_call *pending)
 
 /* ---- calls that wait for a place ---- */
 
-/* Starts what waits, as far as there is place: one call of each item in turn, so that a large Framework holds up no
- * other. */
+/* Starts what waits, as far as there is place. The items take turns, so that a large Framework holds up no other. */
 static void start_waiting(struct reconciler *reconciler)
 {
-	while (reconciler->ring != NULL && reconciler->calls_on_way < reconciler->calls_max) {
-		struct item *item = reconciler->ring;
+	struct item *item;
+
+	while (reconciler->calls_on_way < reconciler->calls_max && (item = waiting_next(reconciler)) != NULL) {
 		struct pending_call *pending = waiting_take(item);
 
 		if (framework_call_wanted(item->framework, &pending->call)) {
-			waiting_end_turn(item);
+			waiting_started(item);
 			start_call(pending);
 			continue;
 		}

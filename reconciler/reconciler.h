@@ -67,11 +67,14 @@ struct item {
 	uint32_t calls_on_way;              /* those that wait included */
 	struct pending_call *waiting_first; /* calls that wait, in their order */
 	struct pending_call *waiting_last;
-	struct item *next_in_ring; /* of the items with such calls */
-	struct item *prev_in_ring;
-	bool writing; /* a status write (or the GET that repairs one) is on the way */
+	struct item *next_in_turn; /* of the items with such calls */
+	struct item *prev_in_turn;
+	uint32_t turn_calls; /* started in its turn; 0: its turn has not begun */
+	uint64_t turn;       /* its number */
+	bool writing;        /* a status write (or the GET that repairs one) is on the way */
 	uint64_t writing_version;
-	size_t writing_len; /* of its body */
+	int64_t writing_since_ms; /* boot clock */
+	size_t writing_len;       /* of its body */
 	struct request_backoff writes;
 	bool conflicted;        /* a write was a conflict (409), and no write has succeeded since */
 	bool write_unsure;      /* the last write failed: read before writing again */
@@ -136,10 +139,15 @@ struct reconciler {
 	size_t folded;        /* how many were folded since memory was last given back */
 
 	/* apply */
-	struct item *ring;      /* of the items with calls that wait; the first is the next to start one */
+	/* the items with calls that wait, the first is the next to start one: in their turn, and until theirs begins */
+	struct item *in_turn;
+	struct item *turns;
+	uint64_t turn_count;    /* that have begun */
 	uint32_t waiting_count; /* calls of all items that wait */
 	uint32_t calls_on_way;
 	uint32_t writes_on_way; /* status writes, and the GETs that follow failed ones */
+	double write_ms;        /* how long a status write took lately, its wait for the rate limit included */
+	int64_t written_ms;     /* when the last one was answered, boot clock */
 	uint32_t calls_max;     /* this reconciler's share of workerNumber */
 
 	struct events *events;
@@ -186,11 +194,14 @@ bool rest_fold(struct reconciler *reconciler);
 /* waiting.c */
 /* Appends the call to the waiting calls of its item, and takes over its strings. */
 void waiting_add(struct item *item, struct call *call);
+/* The item whose call starts next, of all with calls that wait; NULL: none waits. */
+struct item *waiting_next(const struct reconciler *reconciler);
 /* Removes and returns the first waiting call of an item that has some; the caller frees it. It still counts in
  * calls_on_way. */
 struct pending_call *waiting_take(struct item *item);
-/* Moves the item to the end of the ring: each other item starts a call before it. */
-void waiting_end_turn(struct item *item);
+/* One of the item's calls was started: its turn begins, goes on, or is over after a number of calls. Then all others
+ * have theirs. */
+void waiting_started(struct item *item);
 /* Frees the waiting calls of the item. They were never sent, and no callback runs. */
 void waiting_abandon(struct item *item);
 /* The same for all items, when the process shuts down. */

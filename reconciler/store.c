@@ -409,11 +409,17 @@ void store_draining(const struct reconciler *reconciler, struct shard_set *out)
 		shard_set_add(out, item->shard);
 }
 
+/* So long after the last answer to a status write the time that it took says nothing of the next one. */
+enum { WRITES_FORGET_MS = 3000 };
+
 struct sync_time store_time(const struct reconciler *reconciler)
 {
+	int64_t boot_ms = reconciler->ports.boot_ms(reconciler->ports.context);
+
 	return (struct sync_time){
 		.wall_ms = reconciler->ports.wall_ms(reconciler->ports.context),
-		.boot_ms = reconciler->ports.boot_ms(reconciler->ports.context),
+		.boot_ms = boot_ms,
+		.write_ms = boot_ms - reconciler->written_ms <= WRITES_FORGET_MS ? (int64_t)reconciler->write_ms : 0,
 		.live = reconciler->live,
 		.live_since_ms = reconciler->live_since_ms,
 	};

@@ -6,9 +6,34 @@
 #include "common/base/mem.h"
 #include "reconciler/reconciler.h"
 
+/* Calls of a Framework's turn. Most Frameworks get their ConfigMap and all their Pods in one turn. So the Pods run at
+ * about the same time, their changes share a status write, and a gang is complete while others have not begun. */
+enum { TURN_CALLS = 32 };
+
+static int compare_turns(const struct item *a, const struct item *b)
+{
+	return (a->turn > b->turn) - (a->turn < b->turn);
+}
+
+/* The oldest turn first. So one that waits for an answer does not end behind those that began meanwhile. */
+static void list(struct item *item)
+{
+	if (item->turn_calls > 0)
+		DL_INSERT_INORDER2(item->reconciler->in_turn, item, compare_turns, prev_in_turn, next_in_turn);
+	else
+		DL_APPEND2(item->reconciler->turns, item, prev_in_turn, next_in_turn);
+}
+
+static void unlist(struct item *item)
+{
+	if (item->turn_calls > 0)
+		DL_DELETE2(item->reconciler->in_turn, item, prev_in_turn, next_in_turn);
+	else
+		DL_DELETE2(item->reconciler->turns, item, prev_in_turn, next_in_turn);
+}
+
 void waiting_add(struct item *item, struct call *call)
 {
-	struct reconciler *reconciler = item->reconciler;
 	struct pending_call *pending = mem_calloc(1, sizeof(*pending));
 
 	pending->item = item;
@@ -17,36 +42,41 @@ void waiting_add(struct item *item, struct call *call)
 	item->calls_on_way++;
 	if (item->waiting_first == NULL) {
 		item->waiting_first = pending;
-		DL_APPEND2(reconciler->ring, item, prev_in_ring, next_in_ring);
+		list(item);
 	} else {
 		item->waiting_last->next = pending;
 	}
 	item->waiting_last = pending;
-	reconciler->waiting_count++;
+	item->reconciler->waiting_count++;
+}
+
+struct item *waiting_next(const struct reconciler *reconciler)
+{
+	return reconciler->in_turn != NULL ? reconciler->in_turn : reconciler->turns;
 }
 
 struct pending_call *waiting_take(struct item *item)
 {
-	struct reconciler *reconciler = item->reconciler;
 	struct pending_call *pending = item->waiting_first;
 
 	item->waiting_first = pending->next;
-	reconciler->waiting_count--;
+	item->reconciler->waiting_count--;
 	if (item->waiting_first == NULL) {
 		item->waiting_last = NULL;
-		DL_DELETE2(reconciler->ring, item, prev_in_ring, next_in_ring);
+		unlist(item);
 	}
 	return pending;
 }
 
-void waiting_end_turn(struct item *item)
+void waiting_started(struct item *item)
 {
-	struct reconciler *reconciler = item->reconciler;
-
-	if (item->waiting_first == NULL)
-		return;
-	DL_DELETE2(reconciler->ring, item, prev_in_ring, next_in_ring);
-	DL_APPEND2(reconciler->ring, item, prev_in_ring, next_in_ring);
+	if (item->waiting_first != NULL)
+		unlist(item);
+	if (item->turn_calls == 0)
+		item->turn = item->reconciler->turn_count++;
+	item->turn_calls = (item->turn_calls + 1) % TURN_CALLS;
+	if (item->waiting_first != NULL)
+		list(item);
 }
 
 void waiting_abandon(struct item *item)
@@ -59,8 +89,10 @@ void waiting_abandon(struct item *item)
 
 void waiting_abandon_all(struct reconciler *reconciler)
 {
-	while (reconciler->ring != NULL)
-		waiting_abandon(reconciler->ring);
+	struct item *item;
+
+	while ((item = waiting_next(reconciler)) != NULL)
+		waiting_abandon(item);
 }
 
 void pending_call_free(struct pending_call *pending)

@@ -12,14 +12,22 @@ enum { WRITE_ENDING_MS = 4000 };
  * they would leave large Frameworks no time for anything else: this makes it a few per cent. Of 10 Tasks it is nothing
  * to speak of. */
 enum { SPACING_US_PER_TASK = 400, SPACING_MAX_MS = 4000 };
-/* A server that is slow to answer has more to do than it can, and what belongs together takes longer to happen: changes
- * wait for at least that many times as long as the last write took. */
-enum { PATIENCE_ANSWERS = 8, PATIENCE_MAX_MS = 2000 };
+/* Where writes take long, because the API server has much to do or the rate limit lets few requests through, Pods that
+ * belong together are created and run further apart: changes wait for at least that many times as long as a write
+ * takes. */
+enum { PATIENCE_WRITES = 8, PATIENCE_MAX_MS = 4000 };
 
 /* Whether changes of the attempt's objects decide nothing any more: everybody waits for its end. */
 static bool attempt_ending(const struct framework *framework)
 {
 	return framework->status.attempt.completion != NULL && framework->status.state < STATE_ATTEMPT_COMPLETED;
+}
+
+static int64_t patience_ms(const struct sync_time *time)
+{
+	int64_t patience_ms = time->write_ms * PATIENCE_WRITES;
+
+	return patience_ms < PATIENCE_MAX_MS ? patience_ms : PATIENCE_MAX_MS;
 }
 
 void framework_touch(struct reconcile *reconcile, int64_t delay_ms)
@@ -28,14 +36,12 @@ void framework_touch(struct reconcile *reconcile, int64_t delay_ms)
 	struct write_pace *pace = &framework->pace;
 	int64_t by;
 
-	if (reconcile->time.boot_ms - pace->last_ms > GATHER_FORGET_MS + pace->spacing_ms) {
+	if (reconcile->time.boot_ms - pace->last_ms > GATHER_FORGET_MS + pace->spacing_ms)
 		pace->gathered = 0;
-		pace->patience_ms = 0;
-	}
 	if (delay_ms > 0)
 		delay_ms = attempt_ending(framework) ? WRITE_ENDING_MS : delay_ms << pace->gathered;
-	if (delay_ms > 0 && delay_ms < pace->patience_ms)
-		delay_ms = pace->patience_ms;
+	if (delay_ms > 0 && delay_ms < patience_ms(&reconcile->time))
+		delay_ms = patience_ms(&reconcile->time);
 	by = reconcile->time.boot_ms + delay_ms;
 	if (delay_ms > 0 && by < pace->last_ms + pace->spacing_ms)
 		by = pace->last_ms + pace->spacing_ms;
@@ -73,13 +79,6 @@ void pace_started(struct framework *framework, int64_t boot_ms)
 	if (pace->gathered < GATHERED_MAX && framework->status.state != STATE_CREATION_PENDING)
 		pace->gathered++;
 	pace->by_ms = INT64_MAX;
-}
-
-void pace_answered(struct framework *framework, int64_t boot_ms)
-{
-	int64_t patience_ms = (boot_ms - framework->pace.last_ms) * PATIENCE_ANSWERS;
-
-	framework->pace.patience_ms = patience_ms < PATIENCE_MAX_MS ? patience_ms : PATIENCE_MAX_MS;
 }
 
 void pace_arrived(struct framework *framework, const struct task_status *task)

@@ -47,8 +47,6 @@ void pace_hurry(struct framework *framework);
 void pace_forget(struct framework *framework);
 /* A write of all that has changed begins. */
 void pace_started(struct framework *framework, int64_t boot_ms);
-/* It has succeeded. */
-void pace_answered(struct framework *framework, int64_t boot_ms);
 /* The Task has entered its state, or reports a detail of it that others wait for. */
 void pace_arrived(struct framework *framework, const struct task_status *task);
 /* Plans the write, or when to come back for it. */

@@ -123,11 +123,10 @@ struct role_work {
 
 /* When the status is to be written (pace.c). Times are CLOCK_BOOTTIME's. */
 struct write_pace {
-	int64_t by_ms;       /* by which the changes are to be written; INT64_MAX: none */
-	unsigned gathered;   /* writes in quick succession: each lets the next one wait longer */
-	int64_t last_ms;     /* when the last write began */
-	int64_t spacing_ms;  /* from that one to the next, unless it is urgent */
-	int64_t patience_ms; /* for which changes wait at least, unless they are urgent: after a slow answer */
+	int64_t by_ms;      /* by which the changes are to be written; INT64_MAX: none */
+	unsigned gathered;  /* writes in quick succession: each lets the next one wait longer */
+	int64_t last_ms;    /* when the last write began */
+	int64_t spacing_ms; /* from that one to the next, unless it is urgent */
 	/* the versions at which the last Task came into AttemptRunning, AttemptDeletionPending, AttemptCompleted */
 	uint64_t running;
 	uint64_t ending;
@@ -255,6 +254,7 @@ struct sync_config {
 struct sync_time {
 	int64_t wall_ms;
 	int64_t boot_ms;
+	int64_t write_ms;      /* how long status writes of any Framework take; 0: not known */
 	bool live;             /* the watcher's streams are live */
 	int64_t live_since_ms; /* boot clock */
 };

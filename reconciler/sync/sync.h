@@ -74,9 +74,8 @@ void framework_answer(struct framework *framework, const struct call *call, cons
 uint64_t framework_write_started(struct framework *framework, int64_t boot_ms);
 /* It failed, or what became of it is unknown: the next reconcile asks for another. */
 void framework_write_failed(struct framework *framework);
-/* A write of the status as of `version` has succeeded, as is known since boot_ms (CLOCK_BOOTTIME); the object is at
- * resource_version now. */
-void framework_written(struct framework *framework, uint64_t version, const char *resource_version, int64_t boot_ms);
+/* A write of the status as of `version` has succeeded; the object is at resource_version now. */
+void framework_written(struct framework *framework, uint64_t version, const char *resource_version);
 /* Appends the body of PUT …/status: identity and status, compressed when asked for (and when it is over 700 KiB, if
  * large). A status over 1.4 MiB is compressed in any case, and its messages are shortened, in memory as well, until it
  * fits (CONTRACT.md §13). Returns whether taskRoleStatuses went compressed. Before framework_write_started(). */

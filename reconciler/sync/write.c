@@ -142,9 +142,8 @@ void framework_write_failed(struct framework *framework)
 	pace_hurry(framework);
 }
 
-void framework_written(struct framework *framework, uint64_t version, const char *resource_version, int64_t boot_ms)
+void framework_written(struct framework *framework, uint64_t version, const char *resource_version)
 {
-	pace_answered(framework, boot_ms);
 	if (version > framework->written)
 		framework->written = version;
 	framework->status.fenced = framework->fence_sent;

@@ -393,7 +393,7 @@ void check_end(struct world *world)
 		for (struct item *item = member->reconciler.items; item != NULL; item = item->hh.next)
 			if (!item_framework(item)->exists)
 				violated(world, "at rest %s keeps %s, which is gone", member->process.label, item->key);
-		if (member->reconciler.orphans != NULL || member->reconciler.ring != NULL ||
+		if (member->reconciler.orphans != NULL || waiting_next(&member->reconciler) != NULL ||
 		    member->reconciler.calls_on_way != 0)
 			violated(world, "at rest %s has something on the way", member->process.label);
 	}

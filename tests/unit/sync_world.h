@@ -106,7 +106,7 @@ static inline void world_write_with(struct world *w, enum compress_when compress
 	if (w->unsure)
 		framework_write_failed(w->framework);
 	else
-		framework_written(w->framework, version, meta_str(w->object, "resourceVersion"), w->time.boot_ms);
+		framework_written(w->framework, version, meta_str(w->object, "resourceVersion"));
 }
 
 static inline void world_write(struct world *w)

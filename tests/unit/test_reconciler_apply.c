@@ -33,17 +33,50 @@ static void show_small(struct world *world, int tasks)
 	assert_int_equal(world->reconciler.waiting_count, BIG - CALLS_MAX + 1);
 }
 
-/* Until the other Framework's call is there, at most one of the first is started. (All of them were.) */
+/* Answers Pods of the first Framework until the other one's call is on its way; says how many. */
+static int answer_until(struct world *world, const char *line)
+{
+	int answered = 0;
+
+	while (find_call(world, line) == world->call_count) {
+		answer_done(world, 0);
+		answered++;
+	}
+	return answered;
+}
+
+/* The other Framework's call waits for the rest of the first one's turn: a ConfigMap and 31 Pods. */
 static void each_in_turn(void **state)
 {
 	struct world *world = *state;
 
 	show_big(world);
 	show_small(world, 1);
-	answer_done(world, find_call(world, pods));
-	answer_done(world, find_call(world, pods));
-	assert_true(find_call(world, config_maps) < world->call_count);
+	assert_int_equal(answer_until(world, config_maps), 32 - 2 - CALLS_MAX + 1);
 	assert_int_equal(world->reconciler.calls_on_way, CALLS_MAX);
+}
+
+/* A turn goes on with the calls that answers lead to: the ConfigMap's with the first Pod, that one's with the others.
+ */
+static void turn_goes_on(void **state)
+{
+	struct world *world = *state;
+
+	show_big(world);
+	show_small(world, 5);
+	answer_until(world, config_maps);
+	answer_done(world, find_call(world, config_maps));
+	run_all(world);
+	answer_done(world, 0);
+	assert_non_null(strstr(world->calls[world->call_count - 1].body, "\"name\":\"small-a-0\""));
+	answer_done(world, world->call_count - 1);
+	run_all(world);
+	for (int i = 0; i < 4; i++) {
+		answer_done(world, 0);
+		assert_non_null(strstr(world->calls[world->call_count - 1].body, "\"name\":\"small-a-"));
+	}
+	answer_done(world, 0);
+	assert_non_null(strstr(world->calls[world->call_count - 1].body, "\"name\":\"big-a-"));
 }
 
 /* The request at `at` is to make the Pod of that Task. */
@@ -76,7 +109,7 @@ static void order_is_kept(void **state)
 	}
 	assert_int_equal(world->reconciler.calls_on_way, 0);
 	assert_int_equal(world->reconciler.waiting_count, 0);
-	assert_null(world->reconciler.ring);
+	assert_null(waiting_next(&world->reconciler));
 }
 
 /* The server asks to be left alone: creates that wait are not for it, either. */
@@ -206,8 +239,7 @@ static void sent_is_draining(void **state)
 
 	show_big(world);
 	show_small(world, 5);
-	answer_done(world, find_call(world, pods));
-	answer_done(world, find_call(world, pods));
+	answer_until(world, config_maps);
 	answer_done(world, find_call(world, config_maps));
 	run_all(world);
 	do { /* until its first Pod is on its way */
@@ -266,6 +298,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(each_in_turn, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(turn_goes_on, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(order_is_kept, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(failures_stop_the_rest, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(quota_asked_from_below, world_set_up, world_tear_down),

@@ -159,7 +159,7 @@ static void run_reconcile(struct story *story, bool write)
 		uint64_t started = framework_write_started(story->framework, story->time.boot_ms);
 
 		snprintf(version, sizeof(version), "%llu", (unsigned long long)++story->version);
-		framework_written(story->framework, started, version, story->time.boot_ms);
+		framework_written(story->framework, started, version);
 	}
 }
 

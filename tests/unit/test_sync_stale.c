@@ -156,7 +156,7 @@ static void test_vouched(void **state)
 		world_tell_pod(&w, "f-a-0");
 		world_reconcile(&w);
 		assert_int_equal(w.queued, 0);
-		framework_written(w.framework, version, meta_str(w.object, "resourceVersion"), w.time.boot_ms);
+		framework_written(w.framework, version, meta_str(w.object, "resourceVersion"));
 		world_pod_exit(&w, "f-a-1", 0, "");
 		world_reconcile(&w);
 		assert_int_equal(w.queued, 0);
