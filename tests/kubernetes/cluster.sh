@@ -48,13 +48,6 @@ fail() { # server message
     exit 1
 }
 
-# A port that was free a moment ago, chosen by the kernel.
-free_port() {
-    perl -MIO::Socket::INET -e '
-        my $socket = IO::Socket::INET->new(Listen => 1, LocalAddr => "127.0.0.1") or die "free port: $!\n";
-        print $socket->sockport'
-}
-
 make_identities() {
     local user
     {

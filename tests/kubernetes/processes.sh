@@ -65,3 +65,10 @@ running() { # name
     done <pids
     return 1
 }
+
+# A port that was free a moment ago, chosen by the kernel.
+free_port() {
+    perl -MIO::Socket::INET -e '
+        my $socket = IO::Socket::INET->new(Listen => 1, LocalAddr => "127.0.0.1") or die "free port: $!\n";
+        print $socket->sockport'
+}

@@ -9,7 +9,8 @@ def column($i): split("\n") | map(select(. != "") | split(" ")[$i] | tonumber) |
 # Requests as {"create pods": 1000}, of all processes together; reads of the watcher are its list and watch.
 def requests($of): $counted | to_entries | map(select(.key | test($of)) |
     (.key | capture("code=\"(?<code>[^\"]*)\",method=\"(?<method>[^\"]*)\",resource=\"(?<resource>[^\"]*)\"")) + {value}) |
-    group_by([.method, .resource]) | map({key: "\(.[0].method) \(.[0].resource)", value: (map(.value) | add)}) | from_entries;
+    group_by([.method, .resource]) | map({key: ("\(.[0].method) \(.[0].resource)" | rtrimstr(" ")), value: (map(.value) | add)})
+    | from_entries;
 def sum($pattern): $counted | to_entries | map(select(.key | test($pattern)) | .value) | add // 0;
 
 {row: $row, cluster: $cluster, frameworks: $frameworks, tasks: $tasks, workers: $workers, qps: $qps}
@@ -17,8 +18,9 @@ def sum($pattern): $counted | to_entries | map(select(.key | test($pattern)) | .
 + {
     requests: requests("rest_client_requests_total"),
     failed_requests: sum("rest_client_requests_total\\{code=\"[^2]"),
-    reads: (requests("^reconciler.*method=\"(GET|LIST|WATCH)\"") | add // 0),
-    status_writes: sum("rest_client_requests_total.*resource=\"frameworks/status\""),
+    reads: (requests("^(reconciler|job-controller).*method=\"(GET|LIST|WATCH)\"") | add // 0),
+    # (the Job controller puts nothing else)
+    status_writes: sum("rest_client_requests_total.*(resource=\"frameworks/status\"|method=\"PUT\",resource=\"\")"),
     release_mean_ms: ((sum("barrier_release_seconds_sum") / (sum("barrier_release_seconds_count") | if . == 0 then 1 else . end)) * 1000),
     rounds: sum("frameworkcontroller_reconciles_total"),
     allocations: sum(" allocations$"),

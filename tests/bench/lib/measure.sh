@@ -47,9 +47,13 @@ sampler_end() {
 metrics() {
     local name
     for name in $(ours); do
-        curl -sSf "$(http_of "$name")/metrics" | awk -v name="$name" '
+        curl -sSfk "$(http_of "$name")/metrics" | awk -v name="$name" '
+            # Kubernetes counts requests by host, not by resource.
+            /^rest_client_requests_total.*,host=/ { sub(/,host="[^"]*"/, ""); sub(/}/, ",resource=\"\"}") }
             /^(rest_client_requests_total|frameworkcontroller_reconciles_total|frameworkcontroller_barrier_)/ { print name, $1, $2 }'
-        echo "$name allocations $(od -An -t u8 -N 8 "counts/$(pid_of "$name")" | tr -d ' ')"
+        if [[ -e counts/$(pid_of "$name") ]]; then
+            echo "$name allocations $(od -An -t u8 -N 8 "counts/$(pid_of "$name")" | tr -d ' ')"
+        fi
     done
 }
 

@@ -7,13 +7,15 @@ def split(of; $digits): (.processes // []) as $all
        (if $reconcilers == [] then empty else "reconcilers \($reconcilers | length) ×"
            + " \(($reconcilers | add) / ($reconcilers | length) | round($digits))" end)]
     | join(", ");
+def servers: [.others[]? | select(.name | test("^(fc-testapi|kube-apiserver|etcd)$"))];
 # Our CPU time in percent of what the API server and etcd spent meanwhile.
-def share: ([.others[]? | select(.name | test("^(fc-testapi|kube-apiserver|etcd)$")) | .cpu_s] | add // 0) as $theirs
+def share: (servers | map(.cpu_s) | add // 0) as $theirs
     | if $theirs > 0 then "\(.cpu_s * 100 / $theirs | round(0)) %" else "" end;
 # "kube-apiserver 1.8 + etcd 0.3" of each kind of request
 def costs: .cpu_ms | to_entries | map("\(.key) \(.value | to_entries | map("\(.key) \(.value | round(2))") | join(" + "))") | join(", ");
 def requests: .requests | to_entries | sort_by(-.value) | map("\(.key) \(.value)") | join(", ");
 def more: [
+    "CPU s: \(servers | map("\(.name) \(.cpu_s | round(1))") | join(" + "))",
     (if .alone_s and .alone_s > 0.005 then "API server alone \(.alone_s | round(2)) s, ratio \(.wall_s / .alone_s | round(2))" else
         empty end),
     (if .alone_with_kubelet_s and .pods_per_s == null and .alone_with_kubelet_s > .alone_s then "with the kubelet's requests"
@@ -55,6 +57,6 @@ else
     + " | \(share) | \(if .tasks > 0 then .switches / (.frameworks * .tasks) | round(1) else "" end) | \(.peak_pss_mb | round(1))"
         + " (\(split(.peak_pss_mb; 1)))"
     + " | \(if .status_writes > 0 then .status_writes / .frameworks | round(2) else "" end) | \(.reads) | \(.rounds) |"
-        + " \(.allocations / 1000 | round(0)) k"
+        + " \(if .allocations > 0 then "\(.allocations / 1000 | round(0)) k" else "" end)"
     + " | \(.sent_mb | round(1)), \(.received_mb | round(1)) | \(requests) | \(more) |"
 end

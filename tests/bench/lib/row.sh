@@ -91,7 +91,8 @@ launch_controller() {
 }
 
 http_of() { # process
-    sed -nE "s,.*listening on (http://)?([0-9.]+:[0-9]+).*,http://\2,p" "$1.log"
+    sed -nE -e "s,.*listening on (http://)?([0-9.]+:[0-9]+).*,http://\2,p" \
+        -e "s,.*Serving securely on ([0-9.]+:[0-9]+).*,https://\1,p" "$1.log"
 }
 
 is_ready() { # process
@@ -110,10 +111,10 @@ pid_of() { # process
     awk -v name="$1" '$1 == name { pid = $2 } END { print pid }' "${2:-pids}"
 }
 
-# Our processes that run, by name.
+# Our processes that run, or the one in their place, by name.
 ours() {
     local name pid started
     while read -r name pid started; do
-        if [[ $name =~ ^(watcher|reconciler-[0-9]+|barrier|jobs)$ ]] && is_alive "$pid" "$started"; then echo "$name"; fi
+        if [[ $name =~ ^(watcher|reconciler-[0-9]+|barrier|jobs|job-controller)$ ]] && is_alive "$pid" "$started"; then echo "$name"; fi
     done <pids
 }

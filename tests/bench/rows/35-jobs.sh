@@ -3,7 +3,7 @@
 # The goal: fc-jobs adds under 15 % to what the watcher and the reconcilers take for the Frameworks alone.
 row_jobs() {
     jobs_row
-    measure bench load --jobs --until completed --run-seconds "${JOB_SECONDS:-1}"
+    measure bench load --kind TFJob --until completed --run-seconds "${JOB_SECONDS:-1}"
 }
 
 # The Frameworks that fc-jobs made of these jobs, without owners and without fc-jobs.
@@ -29,7 +29,7 @@ jobs_row() {
         --qps "$qps" --burst "$qps" --http 127.0.0.1:0
     wait_for 60 "fc-jobs is ready" is_ready jobs
     wait_for 60 "fc-jobs leads" leads_jobs
-    bench load --jobs --until completed --run-seconds "${JOB_SECONDS:-1}" --prefix placeholder --frameworks 1
+    bench load --kind TFJob --until completed --run-seconds "${JOB_SECONDS:-1}" --prefix placeholder --frameworks 1
 }
 
 leads_jobs() { curl -sSf "$(http_of jobs)/metrics" | grep -q '^leader_election_master_status{.*} 1$'; }

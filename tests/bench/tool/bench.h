@@ -31,7 +31,7 @@ struct bench_options {
 	const char *until;   /* what is waited for */
 	const char *address; /* of fc-barrier, "127.0.0.1:port" */
 	bool latency;        /* watch Pods too */
-	bool jobs;           /* TFJobs in place of Frameworks, which fc-jobs makes of them */
+	const char *kind;    /* of the objects that stand for the work: Framework (default), TFJob or Job */
 	const char *like;    /* file of a Framework called BENCH_LIKE, which all are to be like; NULL: none */
 	const char **processes; /* "name=pid" */
 	size_t process_count;
@@ -86,6 +86,8 @@ int64_t bench_pump(struct bench_api *api, const struct bench_pump *pump);
 void bench_framework(struct buf *out, const struct bench_options *options, size_t index);
 /* The same work as a TFJob of kubeflow.org: so many Workers. */
 void bench_tfjob(struct buf *out, const struct bench_options *options, size_t index);
+/* The same work as a Job of batch/v1, all of whose Pods may run at once. */
+void bench_job(struct buf *out, const struct bench_options *options, size_t index);
 /* Appends what a reconciler puts to the status subresource of the index-th Framework; all its Tasks have an IP, or all
  * but the last. */
 void bench_status_update(struct buf *out, const struct bench_options *options, size_t index, const char *uid,

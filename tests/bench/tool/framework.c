@@ -69,6 +69,15 @@ void bench_tfjob(struct buf *out, const struct bench_options *options, size_t in
 	buf_puts(out, "\"containers\":[{\"name\":\"tensorflow\",\"image\":\"i\"}]}}}}}}");
 }
 
+void bench_job(struct buf *out, const struct bench_options *options, size_t index)
+{
+	put_head(out, "batch/v1", "Job", options, index);
+	buf_printf(out, "\"parallelism\":%" PRId64 ",\"completions\":%" PRId64 ",\"template\":{", options->tasks,
+		   options->tasks);
+	put_metadata(out, options);
+	buf_puts(out, "\"restartPolicy\":\"Never\",\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}}}");
+}
+
 /* What the statuses of Frameworks and of Tasks have in common, up to the attempt's instanceUID. */
 static void put_state(struct buf *out, const char *state)
 {

@@ -1,5 +1,5 @@
-/* Frameworks from their creation until all are where they should be: how long it takes as a client sees it, by a watch
- * of its own. With --latency also how long the news of a Pod takes until it is in its Framework's status. */
+/* Frameworks, or jobs, from their creation until all are where they should be: how long it takes as a client sees it,
+ * by a watch of its own. With --latency also how long the news of a Pod takes until it is in its Framework's status. */
 #include <ev.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,9 +12,6 @@
 #include "common/framework/gang.h"
 #include "common/kube/reflector.h"
 #include "tests/bench/tool/bench.h"
-
-#define FRAMEWORKS_API "/apis/frameworkcontroller.microsoft.com/v1/namespaces/"
-#define JOBS_API "/apis/kubeflow.org/v1/namespaces/"
 
 /* When the watch first showed that the Pod runs, and when it first showed that its Framework's status says so. */
 struct timed_pod {
@@ -31,8 +28,20 @@ struct item {
 	bool there;
 };
 
+struct load;
+
+/* What stands for the work. */
+struct kind {
+	const char *name;
+	const char *api;
+	const char *resource;
+	void (*make)(struct buf *out, const struct bench_options *options, size_t index);
+	bool (*is_there)(struct load *load, json_t *object);
+};
+
 struct load {
 	const struct bench_options *options;
+	const struct kind *kind;
 	struct bench_api api;
 	struct reflector *frameworks;
 	struct reflector *pods;
@@ -124,30 +133,67 @@ static bool all_run(struct load *load, json_t *object)
 	return running == load->options->tasks;
 }
 
-/* The last condition of a job is its state. */
-static bool job_succeeded(const json_t *object)
+/* A job has reached the condition; ends the program if it has failed. */
+static bool has_condition(const json_t *object, const char *wanted)
 {
 	const json_t *conditions = json_path(object, "status", "conditions", NULL);
-	const char *type = json_str(json_array_get(conditions, json_array_size(conditions) - 1), "type");
+	bool found = false;
 
-	if (type != NULL && strcmp(type, "Failed") == 0)
-		bench_fail("a job has failed: %s",
-			   json_str(json_array_get(conditions, json_array_size(conditions) - 1), "message"));
-	return type != NULL && strcmp(type, "Succeeded") == 0;
+	for (size_t i = 0; i < json_array_size(conditions); i++) {
+		const json_t *condition = json_array_get(conditions, i);
+		const char *type = json_str(condition, "type");
+		const char *status = json_str(condition, "status");
+
+		if (type == NULL || status == NULL || strcmp(status, "True") != 0)
+			continue;
+		if (strcmp(type, "Failed") == 0)
+			bench_fail("a job has failed: %s", json_str(condition, "message"));
+		found = found || strcmp(type, wanted) == 0;
+	}
+	return found;
 }
 
-static bool is_there(struct load *load, json_t *object)
+static bool tfjob_is_there(struct load *load, json_t *object)
+{
+	(void)load;
+	return has_condition(object, "Succeeded");
+}
+
+static bool job_is_there(struct load *load, json_t *object)
+{
+	(void)load;
+	return has_condition(object, "Complete");
+}
+
+static bool framework_is_there(struct load *load, json_t *object)
 {
 	const char *until = load->options->until;
 	const char *state = json_str(json_object_get(object, "status"), "state");
 
-	if (load->options->jobs)
-		return job_succeeded(object);
 	if (until_created(load))
 		return false; /* Pods say it */
 	if (strcmp(until, "running") == 0)
 		return all_run(load, object);
 	return state != NULL && strcmp(state, "Completed") == 0;
+}
+
+static const struct kind kinds[] = {
+	{"Framework", "frameworkcontroller.microsoft.com/v1", "frameworks", bench_framework, framework_is_there},
+	{"TFJob", "kubeflow.org/v1", "tfjobs", bench_tfjob, tfjob_is_there},
+	{"Job", "batch/v1", "jobs", bench_job, job_is_there},
+};
+
+static const struct kind *kind_find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		if (strcmp(kinds[i].name, name) == 0)
+			return &kinds[i];
+	bench_fail("--kind %s: expected Framework, TFJob or Job", name);
+}
+
+static void put_path(struct buf *out, const struct load *load)
+{
+	buf_printf(out, "/apis/%s/namespaces/%s/%s", load->kind->api, load->options->ns, load->kind->resource);
 }
 
 static void on_framework(void *arg, json_t *object)
@@ -158,7 +204,7 @@ static void on_framework(void *arg, json_t *object)
 
 	load->events++;
 	HASH_FIND_STR(load->items, name, item);
-	if (item == NULL || item->there || !is_there(load, object))
+	if (item == NULL || item->there || !load->kind->is_there(load, object))
 		return;
 	item->there = true;
 	load->there++;
@@ -193,10 +239,9 @@ static const struct reflector_handler pod_handler = {
 
 static void watch(struct load *load)
 {
-	cleanup_free char *frameworks = mem_printf("%s%s/%s", load->options->jobs ? JOBS_API : FRAMEWORKS_API,
-						   load->options->ns, load->options->jobs ? "tfjobs" : "frameworks");
+	cleanup_buf struct buf frameworks = {0};
 	cleanup_free char *pods = mem_printf("/api/v1/namespaces/%s/pods", load->options->ns);
-	const struct reflector_options framework_options = {.path = frameworks, .what = "Frameworks"};
+	struct reflector_options framework_options = {.what = load->kind->resource};
 	const struct reflector_options pod_options = {
 		.path = pods,
 		.what = "Pods",
@@ -204,6 +249,8 @@ static void watch(struct load *load)
 	};
 	size_t watches = 1;
 
+	put_path(&frameworks, load);
+	framework_options.path = frameworks.data;
 	load->frameworks = reflector_new(load->api.loop, load->api.clients[0], &framework_options, &framework_handler,
 					 load);
 	reflector_start(load->frameworks);
@@ -218,18 +265,13 @@ static void watch(struct load *load)
 
 /* ---- creation ---------------------------------------------------------------------------------------------------- */
 
-static void make_framework(void *arg, size_t index, struct kube_request *request, struct buf *path, struct buf *body)
+static void make_object(void *arg, size_t index, struct kube_request *request, struct buf *path, struct buf *body)
 {
 	const struct load *load = arg;
 
 	request->method = "POST";
-	if (load->options->jobs) {
-		buf_printf(path, JOBS_API "%s/tfjobs", load->options->ns);
-		bench_tfjob(body, load->options, index);
-		return;
-	}
-	buf_printf(path, FRAMEWORKS_API "%s/frameworks", load->options->ns);
-	bench_framework(body, load->options, index);
+	put_path(path, load);
+	load->kind->make(body, load->options, index);
 }
 
 static void on_created(void *arg, size_t index, const struct kube_answer *answer)
@@ -257,8 +299,8 @@ static void on_late(struct ev_loop *loop, ev_timer *timer, int events)
 
 	(void)loop;
 	(void)events;
-	bench_fail("%zu of %" PRId64 " Frameworks %s after %" PRId64 " s", load->there, load->options->frameworks,
-		   load->options->until, load->options->seconds);
+	bench_fail("%zu of %" PRId64 " %s %s after %" PRId64 " s", load->there, load->options->frameworks,
+		   load->kind->resource, load->options->until, load->options->seconds);
 }
 
 /* ---- result ------------------------------------------------------------------------------------------------------ */
@@ -302,11 +344,11 @@ static void free_all(struct load *load)
 
 int bench_load(const struct bench_options *options)
 {
-	struct load load = {.options = options};
+	struct load load = {.options = options, .kind = kind_find(options->kind)};
 	const struct bench_pump pump = {
 		.count = (size_t)options->frameworks,
 		.at_once = (size_t)options->at_once,
-		.make = make_framework,
+		.make = make_object,
 		.done = on_created,
 		.arg = &load,
 	};
@@ -317,8 +359,8 @@ int bench_load(const struct bench_options *options)
 	if (strcmp(options->until, "completed") != 0 && strcmp(options->until, "running") != 0 &&
 	    strcmp(options->until, "created") != 0)
 		bench_fail("--until %s: expected created, running or completed", options->until);
-	if (options->jobs && strcmp(options->until, "completed") != 0)
-		bench_fail("--until %s: expected completed with --jobs", options->until);
+	if (strcmp(options->kind, "Framework") != 0 && strcmp(options->until, "completed") != 0)
+		bench_fail("--until %s: expected completed with --kind %s", options->until, options->kind);
 	bench_connect(&load.api, options);
 	expect_all(&load);
 	watch(&load);

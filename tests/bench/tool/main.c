@@ -21,8 +21,9 @@ static const char usage[] =
 	"             --frameworks N, --tasks N, --run-seconds N (none: Pods run until they are deleted), --prefix "
 	"TEXT,\n"
 	"             --rate N Frameworks a second, --latency: from a Pod that runs to a status that says so;\n"
-	"             --jobs: TFJobs instead, until completed; --like FILE: Frameworks like this one, which is "
-	"called " BENCH_LIKE "\n"
+	"             --kind TFJob|Job instead of Framework, until completed; --like FILE: Frameworks like this one, "
+	"which\n"
+	"             is called " BENCH_LIKE "\n"
 	"  calibrate  what the API server does for plain clients: --count of each kind of request; CPU time of each\n"
 	"             --other process for each request\n"
 	"  barrier    completes gangs of --frameworks N, --tasks N, for whom --waiters N each wait at the fc-barrier "
@@ -70,7 +71,7 @@ static void parse_options(int argc, char **argv, struct bench_options *out)
 		{"until", required_argument, NULL, 'u'},
 		{"address", required_argument, NULL, 'A'},
 		{"latency", no_argument, NULL, 'l'},
-		{"jobs", no_argument, NULL, 'j'},
+		{"kind", required_argument, NULL, 'K'},
 		{"like", required_argument, NULL, 'L'},
 		{"process", required_argument, NULL, 'P'},
 		{"other", required_argument, NULL, 'O'},
@@ -100,7 +101,7 @@ static void parse_options(int argc, char **argv, struct bench_options *out)
 		case 'u': out->until = optarg; break;
 		case 'A': out->address = optarg; break;
 		case 'l': out->latency = true; break;
-		case 'j': out->jobs = true; break;
+		case 'K': out->kind = optarg; break;
 		case 'L': out->like = optarg; break;
 		case 'P': add(&out->processes, &out->process_count, optarg); break;
 		case 'O': add(&out->others, &out->other_count, optarg); break;
@@ -147,6 +148,7 @@ int main(int argc, char **argv)
 		.waiters = 1,
 		.seconds = 600,
 		.until = "completed",
+		.kind = "Framework",
 	};
 	int code = -1;
 

@@ -5,7 +5,7 @@
 # names: no status at all, "code" and "reason" of one.
 start_webhook() {
     local port out=$RUN/out/$scenario
-    port=$(perl -MIO::Socket::INET -e 'print IO::Socket::INET->new(Listen => 1, LocalAddr => "127.0.0.1")->sockport')
+    port=$(free_port)
     openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout "$out.key" -out "$out.crt" -days 2 \
         -subj /CN=webhook -addext subjectAltName=IP:127.0.0.1 2>/dev/null
     mkfifo "$out.in" "$out.out"

@@ -1,11 +1,6 @@
 # Prometheus scrapes a run: the dashboard's queries find something, the alert rules hold and are quiet.
 
-# A port that was free a moment ago; Prometheus does not take one of the kernel's choice.
-free_port() {
-    perl -MIO::Socket::INET -e 'print IO::Socket::INET->new(Listen => 1, LocalAddr => "127.0.0.1")->sockport'
-}
-
-# It is ready, on another port when somebody was quicker.
+# It is ready, on another port when somebody was quicker: Prometheus does not take one of the kernel's choice.
 prometheus_ready() {
     local port
     if ! running prometheus; then
