@@ -14,6 +14,7 @@
 #include "reconciler/sync/fold.h"
 #include "reconciler/sync/served.h"
 #include "reconciler/sync/sync.h"
+#include "reconciler/window.h"
 
 /* How long a process that shuts down waits for its last status writes before it releases its shards. */
 enum { LAST_WRITES_MS = 5000 };
@@ -94,6 +95,7 @@ struct item {
 struct pending_call {
 	struct item *item;
 	struct call call;
+	int64_t started_ms; /* boot clock */
 	struct pending_call *next;
 };
 
@@ -149,6 +151,7 @@ struct reconciler {
 	double write_ms;        /* how long a status write took lately, its wait for the rate limit included */
 	int64_t written_ms;     /* when the last one was answered, boot clock */
 	uint32_t calls_max;     /* this reconciler's share of workerNumber */
+	struct window window;   /* of calls in flight, within calls_max */
 
 	struct events *events;
 	struct discovery discoveries[OWNED_APIS];
