@@ -387,7 +387,10 @@ static void note_call_time(const struct pending_call *pending)
 	struct reconciler *reconciler = pending->item->reconciler;
 	int64_t now_ms = reconciler->ports.boot_ms(reconciler->ports.context);
 
-	window_answered(&reconciler->window, now_ms - pending->started_ms, reconciler->waiting_count > 0);
+	/* as many calls as the window allows, and others waited: without this one there is a place */
+	bool filled = reconciler->calls_on_way + 1 >= reconciler->window.size && reconciler->waiting_count > 0;
+
+	window_answered(&reconciler->window, now_ms - pending->started_ms, filled);
 }
 
 static void on_call_done(void *arg, const struct kube_answer *answer)

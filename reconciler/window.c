@@ -8,10 +8,10 @@ void window_init(struct window *window)
 	*window = (struct window){.size = SIZE_AT_FIRST};
 }
 
-void window_answered(struct window *window, int64_t took_ms, bool waits)
+void window_answered(struct window *window, int64_t took_ms, bool filled)
 {
 	window->sum_ms += took_ms;
-	window->filled = window->filled || waits;
+	window->filled = window->filled || filled;
 	if (++window->answers < window->size)
 		return;
 	if (window->sum_ms / window->answers > WINDOW_ANSWER_MS)

@@ -279,6 +279,31 @@ static void share_of_places(void **state)
 	assert_int_equal(reconciler->calls_max, UINT32_MAX);
 }
 
+/* While answers are late, fewer calls are in flight. workerNumber alone does not let the window grow: it would take
+ * long to shrink. */
+static void late_answers(void **state)
+{
+	struct world *world = *state;
+	struct reconciler *reconciler = &world->reconciler;
+	uint32_t window = reconciler->window.size;
+
+	show_big(world);
+	for (uint32_t i = 0; i < 2 * window; i++)
+		answer_done(world, 0);
+	assert_int_equal(reconciler->window.size, window);
+	assert_int_equal(reconciler->calls_on_way, CALLS_MAX);
+	apply_set_share(reconciler, BIG, 1);
+	assert_int_equal(reconciler->calls_on_way, window);
+	world->now_ms += WINDOW_ANSWER_MS * 2;
+	for (uint32_t i = 0; i < window; i++)
+		answer_done(world, 0);
+	assert_true(reconciler->window.size < window);
+	while (reconciler->calls_on_way > reconciler->window.size) /* none is started meanwhile */
+		answer_done(world, 0);
+	answer_done(world, 0);
+	assert_int_equal(reconciler->calls_on_way, reconciler->window.size);
+}
+
 /* A larger part is made use of at once; with a smaller one, nothing is started until there is place again. */
 static void share_changes(void **state)
 {
@@ -305,6 +330,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(waiting_is_not_draining, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(sent_is_draining, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(share_of_places, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(late_answers, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(share_changes, world_set_up, world_tear_down),
 	};
 

@@ -9,10 +9,10 @@
 #include "reconciler/window.h"
 
 /* A round: as many answers as the window has places. */
-static void answer_round(struct window *window, int64_t took_ms, bool waits)
+static void answer_round(struct window *window, int64_t took_ms, bool filled)
 {
 	for (uint32_t i = window->size; i > 0; i--)
-		window_answered(window, took_ms, waits && i == 1);
+		window_answered(window, took_ms, filled && i == 1);
 }
 
 static void late_answers(void **state)
@@ -32,7 +32,7 @@ static void late_answers(void **state)
 	assert_int_equal(window.size, WINDOW_LEAST + WINDOW_LEAST / 4);
 }
 
-/* One late answer of many does not count, and a window that nobody waits for does not grow. */
+/* One late answer of many does not count, and a window that is not filled does not grow. */
 static void answers_in_time(void **state)
 {
 	struct window window;
