@@ -382,17 +382,6 @@ static void answer_call(struct pending_call *pending, const struct kube_answer *
 	}
 }
 
-static void note_call_time(const struct pending_call *pending)
-{
-	struct reconciler *reconciler = pending->item->reconciler;
-	int64_t now_ms = reconciler->ports.boot_ms(reconciler->ports.context);
-
-	/* as many calls as the window allows, and others waited: without this one there is a place */
-	bool filled = reconciler->calls_on_way + 1 >= reconciler->window.size && reconciler->waiting_count > 0;
-
-	window_answered(&reconciler->window, now_ms - pending->started_ms, filled);
-}
-
 static void on_call_done(void *arg, const struct kube_answer *answer)
 {
 	struct pending_call *pending = arg;
@@ -401,8 +390,6 @@ static void on_call_done(void *arg, const struct kube_answer *answer)
 
 	reconciler->calls_on_way--;
 	item->calls_on_way--;
-	if (answer->sent)
-		note_call_time(pending);
 	answer_call(pending, answer);
 	pending_call_free(pending);
 	store_release(item);
@@ -506,23 +493,17 @@ static void start_call(struct pending_call *pending)
 	request.body = body.data;
 	request.body_len = body.len;
 	reconciler->calls_on_way++;
-	pending->started_ms = reconciler->ports.boot_ms(reconciler->ports.context);
 	reconciler->ports.request(reconciler->ports.context, &request, on_call_done, pending);
 }
 
 /* ---- calls that wait for a place ---- */
-
-static bool has_place(const struct reconciler *reconciler)
-{
-	return reconciler->calls_on_way < reconciler->calls_max && reconciler->calls_on_way < reconciler->window.size;
-}
 
 /* Starts what waits, as far as there is place. The items take turns, so that a large Framework holds up no other. */
 static void start_waiting(struct reconciler *reconciler)
 {
 	struct item *item;
 
-	while (has_place(reconciler) && (item = waiting_next(reconciler)) != NULL) {
+	while (reconciler->calls_on_way < reconciler->calls_max && (item = waiting_next(reconciler)) != NULL) {
 		struct pending_call *pending = waiting_take(item);
 
 		if (framework_call_wanted(item->framework, &pending->call)) {
@@ -604,5 +585,7 @@ void apply_plan(struct item *item, struct plan *plan)
 		write_status(item);
 	for (size_t i = 0; i < plan->call_count; i++)
 		waiting_add(item, &plan->calls[i]);
+	if (item->calls_on_way == 0)
+		waiting_end_turn(item);
 	start_waiting(reconciler);
 }

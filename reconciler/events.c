@@ -15,9 +15,10 @@ enum {
 	EVENTS_KEPT = 512,           /* recent Events that a repetition is counted on */
 	REPEAT_AFTER_MS = 10 * 1000, /* a repetition is written at most that often */
 	EVENT_TIMEOUT_MS = 10 * 1000,
-	ON_WAY_MAX = 64,     /* the others wait: the cluster has other worries */
-	WAITING_MAX = 10000, /* Events that wait: 16 MB at most */
-	MESSAGE_MAX = 1024,  /* Kubernetes refuses longer messages */
+	ON_WAY_MAX = 64,        /* the others wait: the cluster has other worries */
+	ON_WAY_MAX_LESSER = 48, /* the rest is for what happens to a whole Framework, once */
+	WAITING_MAX = 10000,    /* Events that wait: 16 MB at most */
+	MESSAGE_MAX = 1024,     /* Kubernetes refuses longer messages */
 };
 
 /* RANK_LESSER: Events that a large Framework has by the thousand. They wait apart, so that they do not displace the
@@ -157,11 +158,7 @@ static enum rank rank_of(const struct plan_event *event)
 
 static bool has_place(const struct events *events, enum rank rank)
 {
-	uint32_t max = events->reconciler->window.size;
-
-	if (max > ON_WAY_MAX)
-		max = ON_WAY_MAX;
-	return events->on_way < (rank == RANK_LESSER ? max - max / 4 : max);
+	return events->on_way < (rank == RANK_LESSER ? ON_WAY_MAX_LESSER : ON_WAY_MAX);
 }
 
 static void put_message(struct buf *out, const struct recent *recent)

@@ -351,7 +351,6 @@ static void fill_sync_config(const struct config *config, struct reconciler *out
 	};
 	out->compress = config->large_framework_compression ? COMPRESS_LARGE : COMPRESS_NEVER;
 	out->calls_max = 1; /* until the watcher has sent our share */
-	window_init(&out->window);
 	out->rest_ms = REST_MS;
 }
 

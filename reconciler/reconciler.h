@@ -14,7 +14,6 @@
 #include "reconciler/sync/fold.h"
 #include "reconciler/sync/served.h"
 #include "reconciler/sync/sync.h"
-#include "reconciler/window.h"
 
 /* How long a process that shuts down waits for its last status writes before it releases its shards. */
 enum { LAST_WRITES_MS = 5000 };
@@ -95,7 +94,6 @@ struct item {
 struct pending_call {
 	struct item *item;
 	struct call call;
-	int64_t started_ms; /* boot clock */
 	struct pending_call *next;
 };
 
@@ -141,9 +139,8 @@ struct reconciler {
 	size_t folded;        /* how many were folded since memory was last given back */
 
 	/* apply */
-	/* the items with calls that wait, the first is the next to start one: in their turn, and until theirs begins */
-	struct item *in_turn;
-	struct item *turns;
+	struct item *in_turn;   /* items with calls that wait, whose turn has begun: the oldest turn first */
+	struct item *turns;     /* … whose turn has not begun, as they came: they start calls when in_turn is empty */
 	uint64_t turn_count;    /* that have begun */
 	uint32_t waiting_count; /* calls of all items that wait */
 	uint32_t calls_on_way;
@@ -151,7 +148,6 @@ struct reconciler {
 	double write_ms;        /* how long a status write took lately, its wait for the rate limit included */
 	int64_t written_ms;     /* when the last one was answered, boot clock */
 	uint32_t calls_max;     /* this reconciler's share of workerNumber */
-	struct window window;   /* of calls in flight, within calls_max */
 
 	struct events *events;
 	struct discovery discoveries[OWNED_APIS];
@@ -202,9 +198,11 @@ struct item *waiting_next(const struct reconciler *reconciler);
 /* Removes and returns the first waiting call of an item that has some; the caller frees it. It still counts in
  * calls_on_way. */
 struct pending_call *waiting_take(struct item *item);
-/* One of the item's calls was started: its turn begins, goes on, or is over after a number of calls. Then all others
- * have theirs. */
+/* One of the item's calls was started: its turn begins or goes on. After a number of calls the turn ends, and the item
+ * goes behind all others. */
 void waiting_started(struct item *item);
+/* Ends the turn of an item without calls, because the item wants none. */
+void waiting_end_turn(struct item *item);
 /* Frees the waiting calls of the item. They were never sent, and no callback runs. */
 void waiting_abandon(struct item *item);
 /* The same for all items, when the process shuts down. */
@@ -248,7 +246,8 @@ void store_draining(const struct reconciler *reconciler, struct shard_set *out);
 /* Called after a call or a reconcile has ended. Frees the item if it was kept only for that, or if it holds nothing any
  * more. An item with a Retry-After of the server is kept until that time is over. */
 void store_release(struct item *item);
-/* The clocks, and the time since which the watcher is live. */
+/* The clocks, the time since which the watcher is live, and how long status writes take, if some were answered lately.
+ */
 struct sync_time store_time(const struct reconciler *reconciler);
 void store_set_live(struct reconciler *reconciler, bool live);
 void store_free(struct reconciler *reconciler);

@@ -409,8 +409,8 @@ void store_draining(const struct reconciler *reconciler, struct shard_set *out)
 		shard_set_add(out, item->shard);
 }
 
-/* So long after the last answer to a status write the time that it took says nothing of the next one. */
-enum { WRITES_FORGET_MS = 3000 };
+/* The time of a status write says nothing about one that begins so long after its answer. */
+enum { WRITES_FORGET_MS = 10 * 1000 };
 
 struct sync_time store_time(const struct reconciler *reconciler)
 {

@@ -6,7 +6,7 @@
 #include "common/base/mem.h"
 #include "reconciler/reconciler.h"
 
-/* Calls of a Framework's turn. Most Frameworks get their ConfigMap and all their Pods in one turn. So the Pods run at
+/* Calls of a Framework's turn. Most attempts get their ConfigMap and all their Pods in one turn. So the Pods run at
  * about the same time, their changes share a status write, and a gang is complete while others have not begun. */
 enum { TURN_CALLS = 32 };
 
@@ -77,6 +77,11 @@ void waiting_started(struct item *item)
 	item->turn_calls = (item->turn_calls + 1) % TURN_CALLS;
 	if (item->waiting_first != NULL)
 		list(item);
+}
+
+void waiting_end_turn(struct item *item)
+{
+	item->turn_calls = 0;
 }
 
 void waiting_abandon(struct item *item)

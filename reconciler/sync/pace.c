@@ -12,9 +12,9 @@ enum { WRITE_ENDING_MS = 4000 };
  * they would leave large Frameworks no time for anything else: this makes it a few per cent. Of 10 Tasks it is nothing
  * to speak of. */
 enum { SPACING_US_PER_TASK = 400, SPACING_MAX_MS = 4000 };
-/* Where writes take long, because the API server has much to do or the rate limit lets few requests through, Pods that
- * belong together are created and run further apart: changes wait for at least that many times as long as a write
- * takes. */
+/* Writes take long where the API server has much to do, the rate limit lets few requests through, or the loop gathers
+ * answers. Pods that belong together are created and run further apart there. So changes wait for at least that many
+ * times as long as a write takes. */
 enum { PATIENCE_WRITES = 8, PATIENCE_MAX_MS = 4000 };
 
 /* Whether changes of the attempt's objects decide nothing any more: everybody waits for its end. */

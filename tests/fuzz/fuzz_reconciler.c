@@ -278,7 +278,6 @@ static void world_init(struct world *world)
 	reconciler->compress = COMPRESS_LARGE;
 	reconciler->name = "fuzz";
 	reconciler->calls_max = 20;
-	window_init(&reconciler->window);
 	reconciler->shard_count = SHARDS;
 	random_init_seed(&reconciler->random, 1);
 	reconciler->events = events_new(reconciler);

@@ -333,7 +333,6 @@ void member_start(struct world *world, int slot)
 	reconciler->compress = COMPRESS_NEVER;
 	reconciler->name = member->name;
 	reconciler->calls_max = 1;
-	window_init(&reconciler->window);
 	reconciler->rest_ms = 0; /* whatever is at rest is folded at once */
 	random_init_seed(&reconciler->random, (uint64_t)pick(world, 0, INT64_MAX - 1));
 	snprintf(reconciler->writer, sizeof(reconciler->writer), "%08llx", (unsigned long long)world->uuids);

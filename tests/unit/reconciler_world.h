@@ -148,7 +148,6 @@ static inline int world_set_up(void **state)
 	world->reconciler.name = "m";
 	world->reconciler.shard_count = SHARDS;
 	world->reconciler.calls_max = CALLS_MAX;
-	window_init(&world->reconciler.window);
 	world->reconciler.rest_ms = REST_MS;
 	random_init_seed(&world->reconciler.random, 1);
 	world->reconciler.events = events_new(&world->reconciler);

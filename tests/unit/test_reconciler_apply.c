@@ -97,6 +97,26 @@ static void assert_only_create(struct world *world, int task)
 	assert_creates(world, 0, task);
 }
 
+/* A Framework that wants nothing more ends its turn: what it wants later waits behind those that came before. */
+static void turn_ends(void **state)
+{
+	struct world *world = *state;
+	struct item *item;
+
+	show_big(world);
+	show_small(world, 1);
+	answer_until(world, config_maps);
+	answer_done(world, find_call(world, config_maps));
+	run_all(world);
+	while (world->call_count > 0)
+		answer_done(world, 0);
+	HASH_FIND_STR(world->reconciler.items, "ns/small", item);
+	assert_non_null(item);
+	assert_true(item->turn_calls > 0);
+	run_all(world);
+	assert_int_equal(item->turn_calls, 0);
+}
+
 /* The calls of one Framework go in the order of its plan, which is that of its Tasks. */
 static void order_is_kept(void **state)
 {
@@ -279,31 +299,6 @@ static void share_of_places(void **state)
 	assert_int_equal(reconciler->calls_max, UINT32_MAX);
 }
 
-/* While answers are late, fewer calls are in flight. workerNumber alone does not let the window grow: it would take
- * long to shrink. */
-static void late_answers(void **state)
-{
-	struct world *world = *state;
-	struct reconciler *reconciler = &world->reconciler;
-	uint32_t window = reconciler->window.size;
-
-	show_big(world);
-	for (uint32_t i = 0; i < 2 * window; i++)
-		answer_done(world, 0);
-	assert_int_equal(reconciler->window.size, window);
-	assert_int_equal(reconciler->calls_on_way, CALLS_MAX);
-	apply_set_share(reconciler, BIG, 1);
-	assert_int_equal(reconciler->calls_on_way, window);
-	world->now_ms += WINDOW_ANSWER_MS * 2;
-	for (uint32_t i = 0; i < window; i++)
-		answer_done(world, 0);
-	assert_true(reconciler->window.size < window);
-	while (reconciler->calls_on_way > reconciler->window.size) /* none is started meanwhile */
-		answer_done(world, 0);
-	answer_done(world, 0);
-	assert_int_equal(reconciler->calls_on_way, reconciler->window.size);
-}
-
 /* A larger part is made use of at once; with a smaller one, nothing is started until there is place again. */
 static void share_changes(void **state)
 {
@@ -324,13 +319,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(each_in_turn, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(turn_goes_on, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(turn_ends, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(order_is_kept, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(failures_stop_the_rest, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(quota_asked_from_below, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(waiting_is_not_draining, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(sent_is_draining, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(share_of_places, world_set_up, world_tear_down),
-		cmocka_unit_test_setup_teardown(late_answers, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(share_changes, world_set_up, world_tear_down),
 	};
 

@@ -17,6 +17,36 @@ static void answer_conflict(struct world *world, bool shown)
 	run_all(world);
 }
 
+static void answer_write_after(struct world *world, int64_t took_ms)
+{
+	size_t at = find_call(world, "PUT ");
+
+	assert_true(at < world->call_count);
+	world->now_ms += took_ms;
+	answer_done(world, at);
+}
+
+/* Changes are gathered by how long status writes of any Framework take: the core is told, until it is long ago. */
+static void write_times_are_noted(void **state)
+{
+	struct world *world = *state;
+
+	world->lease_ms = 60 * 1000;
+	world_grant(world, SHARD);
+	show_framework(world, "f", SHARD, 1);
+	show_framework(world, "g", SHARD, 1);
+	run_all(world);
+	assert_int_equal(store_time(&world->reconciler).write_ms, 0);
+	answer_write_after(world, 300);
+	assert_int_equal(store_time(&world->reconciler).write_ms, 300);
+	answer_write_after(world, 500); /* begun when the other one was: 800 in all */
+	assert_int_equal(store_time(&world->reconciler).write_ms, 400);
+	world->now_ms += 10 * 1000;
+	assert_int_equal(store_time(&world->reconciler).write_ms, 400);
+	world->now_ms++;
+	assert_int_equal(store_time(&world->reconciler).write_ms, 0);
+}
+
 /* The first conflict is made good at once. What conflicts again and again is tried less and less often, whatever news
  * come; until a write succeeds. (It was tried as often as the rate allows.) */
 static void conflicts_are_backed_off(void **state)
@@ -342,6 +372,7 @@ static void events_wait_for_the_answer(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(write_times_are_noted, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(conflicts_are_backed_off, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(the_end_writes_what_is_known, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(the_end_waits_for_writes, world_set_up, world_tear_down),
