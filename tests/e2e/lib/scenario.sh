@@ -152,3 +152,26 @@ expect_golden() { # name
     jq -S . "$EXPECTED/$1.json" >"$RUN/out/$scenario.expected"
     diff -u "$RUN/out/$scenario.expected" "$RUN/out/$scenario.found" || fail "differs from expected/$1.json, see the diff"
 }
+
+# A command may take half as much processor time again as curl takes for its version, which loads about the same libraries.
+# Of all runs the cheapest counts: on a busy machine each takes more, none less.
+START_TRIES=40
+START_PERCENT=150
+starts_quickly() { # what command...
+    local ours=1000000 curls=1000000 spent tries
+    for ((tries = 0; tries < 5 || (tries < START_TRIES && ours * 100 > curls * START_PERCENT); tries++)); do
+        spent=$(cpu_ms "${@:2}")
+        ((spent >= ours)) || ours=$spent
+        spent=$(cpu_ms curl --version)
+        ((spent >= curls)) || curls=$spent
+    done
+    echo "$1: $ours ms of processor time; curl --version: $curls"
+    ((ours * 100 <= curls * START_PERCENT)) || fail "$1 takes $ours ms of processor time at best, of $tries runs, and curl --version $curls"
+}
+
+# User and system time of a command.
+cpu_ms() { # command...
+    local TIMEFORMAT='%U %S'
+    { { time "$@" >/dev/null 2>&1 || true; } 2>&3; } 3>"$RUN/out/$scenario.time"
+    awk '{ print int(($1 + $2) * 1000) }' "$RUN/out/$scenario.time"
+}
