@@ -28,10 +28,14 @@ evidence() { # framework source: the texts of that source
 }
 
 # Waits until why has come to this answer: Pods get their states from others.
-wait_why() { # framework kind
-    wait_for 20 "why $1 is $2" is_why "$1" "$2"
+wait_why() { # framework kind [pattern of the answer]
+    wait_for 20 "why $1 is $2 ${3:-}" is_why "$1" "$2" "${3:-}"
 }
-is_why() { [[ $(fw why "$1" -o json | jq -r .kind) == "$2" ]]; }
+is_why() { # framework kind pattern
+    local answer
+    answer=$(fw why "$1" -o json)
+    [[ $(jq -r .kind <<<"$answer") == "$2" && $(jq -r .answer <<<"$answer") =~ $3 ]]
+}
 
 # Each reason to wait that this cluster can show.
 run_cli_why_waits() {
@@ -284,8 +288,7 @@ run_cli_why_containers() {
             containers: [{name: "c", image: "busybox", command: ["sh", "-c", $text]}]};
         fw("clicrash"; [role("a"; 1; {}) | runs("OnFailure"; []; "echo no such option; exit 3")]),
         fw("cliinit"; [role("a"; 1; {}) | runs("Never"; [{name: "fetch", image: "busybox", command: ["sleep", "3600"]}]; "true")])'
-    wait_why clicrash crash-loop
-    expect_why clicrash crash-loop 'Task a\[0\] .*CrashLoopBackOff'
+    wait_why clicrash crash-loop 'Task a\[0\] .*CrashLoopBackOff' # until its container is started again
     expect "the log of the run before" "$(fw logs clicrash --no-prefix --tail 1)" "no such option"
     expect "the same by kubectl" "$(k logs clicrash-a-0 --tail 1)" "no such option"
     wait_why cliinit init-container
