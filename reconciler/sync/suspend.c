@@ -32,6 +32,13 @@ bool framework_has_nothing(const struct framework *framework)
 	return framework->config_map.meta == NULL && framework->config_map.call == CALL_NONE && !has_pods(framework);
 }
 
+bool suspend_in_doubt(const struct framework *framework)
+{
+	const struct slot *slot = &framework->config_map;
+
+	return slot->known == SLOT_IN_DOUBT || (slot->known == SLOT_SEEN && slot->meta == NULL && has_pods(framework));
+}
+
 bool framework_at_rest(const struct framework *framework)
 {
 	return framework->status.state == STATE_CREATION_PENDING && framework->config_map.known != SLOT_IN_DOUBT &&

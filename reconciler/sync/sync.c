@@ -334,7 +334,7 @@ static void create_config_map(struct reconcile *reconcile)
 	if (framework->spec.execution_type == EXECUTION_CREATE)
 		return;
 	if (suspend_wanted(framework) && !slot_ours(slot, framework->uid)) {
-		if (slot->known == SLOT_IN_DOUBT) /* what a create has made would not be gone */
+		if (suspend_in_doubt(framework)) /* what a create has made would not be gone */
 			slot_send_get(reconcile, slot, NULL);
 		return;
 	}

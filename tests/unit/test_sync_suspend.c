@@ -368,6 +368,42 @@ static void test_pod_unlabelled(void **state)
 	world_end(&w);
 }
 
+/* A new owner holds a status from before its ConfigMap and its Pod were created, and the ConfigMap's label is gone: no
+ * event shows it, but the Pod names it. It counts as deleted. */
+static void test_config_map_unlabelled(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin_of(&w, 1, "", "", RETRY2);
+	world_reconcile(&w);
+	world_write(&w);
+	for (int i = 0; i < 10 && w.framework->status.state != STATE_PREPARING; i++) {
+		world_reconcile(&w);
+		world_carry(&w);
+	}
+	world_reconcile(&w);
+	world_carry(&w);
+	assert_int_equal(json_object_size(w.pods), 1);
+	assert_int_equal(w.writes, 1);
+	json_object_del(json_at(w.config_map, "metadata.labels"), FC_FRAMEWORK_NAME);
+	world_stamp(&w, w.config_map);
+	w.mute = true; /* the former owner writes no more */
+	edit(&w, RETRY2 SUSPEND);
+	w.mute = false;
+	world_restart(&w);
+	assert_state(&w, STATE_CREATION_PENDING);
+	world_settle(&w);
+	world_collect(&w);
+	world_settle(&w);
+	assert_null(w.config_map);
+	assert_int_equal(json_object_size(w.pods), 0);
+	assert_state(&w, STATE_CREATION_PENDING);
+	assert_suspended(&w, "True");
+	assert_int_equal(w.framework->status.attempt.id, 1);
+	world_end(&w);
+}
+
 /* The Framework of another controller is left alone, whatever is in it, and taken up when it becomes ours. */
 static void test_managed_by_others(void **state)
 {
@@ -398,11 +434,17 @@ static void test_managed_by_others(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_from_the_beginning), cmocka_unit_test(test_while_running),
-		cmocka_unit_test(test_restarts),           cmocka_unit_test(test_taken_back),
-		cmocka_unit_test(test_create_on_its_way),  cmocka_unit_test(test_create_in_doubt),
-		cmocka_unit_test(test_precedence),         cmocka_unit_test(test_completing_and_retries),
-		cmocka_unit_test(test_pod_left_behind),    cmocka_unit_test(test_pod_unlabelled),
+		cmocka_unit_test(test_from_the_beginning),
+		cmocka_unit_test(test_while_running),
+		cmocka_unit_test(test_restarts),
+		cmocka_unit_test(test_taken_back),
+		cmocka_unit_test(test_create_on_its_way),
+		cmocka_unit_test(test_create_in_doubt),
+		cmocka_unit_test(test_precedence),
+		cmocka_unit_test(test_completing_and_retries),
+		cmocka_unit_test(test_pod_left_behind),
+		cmocka_unit_test(test_pod_unlabelled),
+		cmocka_unit_test(test_config_map_unlabelled),
 		cmocka_unit_test(test_managed_by_others),
 	};
 
