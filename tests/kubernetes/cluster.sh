@@ -34,7 +34,7 @@ await() { # server what command...
             tail -n 3 await.log >&2
             return 1
         }
-        sleep 0.05
+        pause 0.1
     done
     rm await.log
 }
@@ -129,6 +129,14 @@ start_apiserver() {
         fail kube-apiserver "kube-apiserver made no namespaces"
 }
 
+# Serves the API to who speaks no TLS, as the user admin.
+start_proxy() {
+    launch kubectl-proxy "$bin/kubectl" --kubeconfig=kubeconfig proxy --port=0
+    await kubectl-proxy "kubectl proxy" grep -q "^Starting to serve on " kubectl-proxy.log ||
+        fail kubectl-proxy "kubectl proxy did not start"
+    sed -n 's,^Starting to serve on ,http://,p' kubectl-proxy.log >proxy
+}
+
 # By curl: a kubectl costs ten times as much, and the server has much to do while it starts.
 get() { # path
     curl -sSf --max-time 20 --cacert ca.crt -H "Authorization: Bearer $(<tokens/admin)" "$(<server)$1"
@@ -202,6 +210,7 @@ EOF
     make_identities
     start_etcd
     start_apiserver
+    start_proxy
     apply_manifests "${manifests[@]}"
     start_controller_manager
 }
@@ -210,7 +219,7 @@ stop() { # dir
     cd "$1"
     end_processes . $stop_deadline_s
     rm -rf etcd etcd:0 etcd:1 tokens tokens.csv ca.key ca.crt ca.srl server.key server.crt \
-        service-account.key service-account.pub kubeconfig kubectl kubectl-cache server await.log
+        service-account.key service-account.pub kubeconfig kubectl kubectl-cache server proxy await.log
 }
 
 case ${1:-} in

@@ -3,18 +3,31 @@
 
 now_ms() { local now=${EPOCHREALTIME/[.,]/}; echo $((now / 1000)); }
 
+# Waits without the start of a process.
+exec {never}<> <(:)
+pause() { read -rt "$1" -u "$never" || true; } # seconds
+
 # When a process was started, in clock ticks since boot: with its id it names
 # the process for good. Fails if there is none.
 start_time() { # pid
     local stat fields
-    { read -r stat <"/proc/$1/stat"; } 2>/dev/null || return 1
-    read -ra fields <<<"${stat##*) }" # from the third on: proc(5)
-    [[ ${fields[0]} != Z ]] || return 1
+    read_stat "$1" || return
     echo "${fields[19]}"
 }
 
+# Sets `fields` to those of the process's stat from the third on: proc(5).
+read_stat() { # pid
+    local IFS=' '
+    { read -r stat <"/proc/$1/stat"; } 2>/dev/null || return 1
+    stat=${stat##*) }
+    # shellcheck disable=SC2206 # they are words
+    fields=($stat)
+    [[ ${fields[0]} != Z ]]
+}
+
 is_alive() { # pid start-time
-    [[ -n $2 && $(start_time "$1") == "$2" ]]
+    local stat fields
+    [[ -n $2 ]] && read_stat "$1" && [[ ${fields[19]} == "$2" ]]
 }
 
 # Ends the recorded processes (of these names, or all) and nothing else: TERM, and KILL after so many seconds, or as many
@@ -22,7 +35,7 @@ is_alive() { # pid start-time
 end_processes() { # dir seconds [name...]
     [[ -f $1/pids ]] || return 0
     local dir=$1 name pid started deadline signal left
-    deadline=$(($(now_ms) + $2 * ${PATIENCE:-1} * 1000))
+    deadline=$((${EPOCHREALTIME/[.,]/} + $2 * ${PATIENCE:-1} * 1000000))
     shift 2
     signal=TERM
     while :; do
@@ -35,8 +48,8 @@ end_processes() { # dir seconds [name...]
         done <"$dir/pids"
         ((left)) || break
         signal=
-        if (($(now_ms) > deadline)); then signal=KILL; fi
-        sleep 0.02
+        if ((${EPOCHREALTIME/[.,]/} > deadline)); then signal=KILL; fi
+        pause 0.02
     done
     (($#)) || rm "$dir/pids"
 }

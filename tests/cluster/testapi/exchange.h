@@ -32,6 +32,7 @@ struct exchange {
 	struct api_http *http;
 	struct MHD_Connection *connection;
 	struct buf body;
+	bool http_1_0; /* the client knows no chunks */
 	bool too_large;
 	enum stage stage;
 	struct api_request request;

@@ -271,9 +271,9 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 {
 	struct exchange *exchange = *state;
 
-	(void)version;
 	if (exchange == NULL) {
 		exchange = mem_calloc(1, sizeof(*exchange));
+		exchange->http_1_0 = strcmp(version, MHD_HTTP_VERSION_1_0) == 0;
 		exchange->http = cls;
 		exchange->connection = connection;
 		exchange->began_ms = clock_boot_ms();

@@ -1,5 +1,5 @@
-/* Answers that go on: watches and logs. What they have to say is written to the socket from here, as HTTP/1.1 chunks:
- * of a connection libmicrohttpd takes only as much as half its memory in a turn in which it answers a request of every
+/* Answers that go on: watches and logs. What they have to say is written to the socket from here, as HTTP/1.1 chunks, or
+ * as it is for a client of HTTP/1.0: of a connection libmicrohttpd takes only as much as half its memory in a turn in which it answers a request of every
  * other one, and news would lag behind answers. Meanwhile the connection is suspended: a client that leaves is seen
  * only by watching its socket. */
 #include <errno.h>
@@ -60,11 +60,14 @@ static bool take_chunk(struct exchange *exchange)
 	len = exchange->log != NULL ? api_log_read(exchange->log, chunk->data + CHUNK_HEAD, EXCHANGE_BLOCK)
 				    : api_watch_read(exchange->watch, chunk->data + CHUNK_HEAD, EXCHANGE_BLOCK);
 	if (len > 0) {
-		snprintf(head, sizeof(head), "%06zx\r\n", (size_t)len);
-		memcpy(chunk->data, head, CHUNK_HEAD);
 		chunk->len = CHUNK_HEAD + (size_t)len;
-		buf_puts(chunk, "\r\n");
-		exchange->chunk_sent = 0;
+		exchange->chunk_sent = CHUNK_HEAD;
+		if (!exchange->http_1_0) {
+			snprintf(head, sizeof(head), "%06zx\r\n", (size_t)len);
+			memcpy(chunk->data, head, CHUNK_HEAD);
+			buf_puts(chunk, "\r\n");
+			exchange->chunk_sent = 0;
+		}
 		return true;
 	}
 	buf_free(chunk);

@@ -4,7 +4,7 @@
 
 # Makes the ConfigMap of the Framework's attempt; the patch changes it.
 make_config_map() { # framework [jq-patch]
-    api POST "/api/v1/namespaces/$NS/configmaps" "$(get_framework "$1" | jq -c '{apiVersion: "v1", kind: "ConfigMap", metadata: {
+    api POST "/api/v1/namespaces/$NS/configmaps" "$(get_jq "$(frameworks_path)/$1" -c '{apiVersion: "v1", kind: "ConfigMap", metadata: {
         name: "\(.metadata.name)-attempt", labels: {FC_FRAMEWORK_NAME: .metadata.name}, finalizers: ["foregroundDeletion"],
         annotations: {FC_FRAMEWORK_NAMESPACE: .metadata.namespace, FC_FRAMEWORK_NAME: .metadata.name,
             FC_CONFIGMAP_NAME: "\(.metadata.name)-attempt", FC_FRAMEWORK_UID: .metadata.uid, FC_FRAMEWORK_ATTEMPT_ID: "0"},
@@ -15,7 +15,7 @@ make_config_map() { # framework [jq-patch]
 
 # Makes the Pod of a Task of the first role.
 make_pod() { # framework index config-map-uid [jq-patch]
-    api POST "/api/v1/namespaces/$NS/pods" "$(get_framework "$1" | jq -c --argjson index "$2" --arg map "$3" '
+    api POST "/api/v1/namespaces/$NS/pods" "$(get_jq "$(frameworks_path)/$1" -c --argjson index "$2" --arg map "$3" '
         .metadata.name as $name | .status.attemptStatus.taskRoleStatuses[0] as $role | {apiVersion: "v1", kind: "Pod", metadata: {
             name: "\($name)-\($role.name)-\($index)", labels: {FC_FRAMEWORK_NAME: $name, FC_TASKROLE_NAME: $role.name,
             FC_TASK_INDEX: "\($index)"},

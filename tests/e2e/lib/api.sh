@@ -1,15 +1,54 @@
-# Requests by curl, which costs a tenth of what kubectl does; Frameworks written in jq; clusters of a scenario's own.
-# Sourced by scenario.sh.
+# Requests of scenarios; Frameworks written in jq; clusters of a scenario's own. Sourced by scenario.sh.
 
 FRAMEWORK_API=/apis/frameworkcontroller.microsoft.com/v1
+JQ=(jq)
 
-# METHOD PATH [BODY [CONTENT-TYPE]]: prints the answer; fails when it is not a 2xx. CLUSTER_DIR says which cluster. A server
-# whose etcd stood still answers 500 or 504, and may have done all the same what it was asked for: it is asked again.
+# Without TLS, which kubectl proxy takes off, a server is asked by bash itself: where the start of a process is dear, curl takes as much time as a hundred
+# requests. Sets `code`, and `asked`: what is left to read there is the answer's body. A server whose etcd stood still
+# answers 500 or 504, and may have done all the same what it was asked for: it is asked again, and `again` is not empty.
+http_ask() { # METHOD PATH [BODY [CONTENT-TYPE]]
+    local LC_ALL=C IFS=' ' address=${api_plain#http://} body=${3:-} line
+    again=
+    while :; do
+        exec {asked}<>"/dev/tcp/${address%:*}/${address##*:}" || return
+        printf '%s %s HTTP/1.0\r\nHost: %s\r\nAccept: %s\r\nContent-Type: %s\r\n%bContent-Length: %d\r\n\r\n%s' \
+            "$1" "$2" "$address" "${accept:-application/json}" "${4:-application/json}" \
+            "${api_token:+Authorization: Bearer $api_token\r\n}" "${#body}" "$body" >&"$asked"
+        code=
+        read -r line code line <&"$asked" || true
+        while read -r line <&"$asked" && [[ $line != $'\r' ]]; do :; done
+        [[ $code == 5?? || $code == 429 ]] && ((${#again} < 5)) || break
+        exec {asked}>&-
+        again+=x
+        pause 1
+    done
+}
+
+# METHOD PATH [BODY [CONTENT-TYPE]]: prints the answer; fails when it is not a 2xx. CLUSTER_DIR says which cluster, and
+# `accept` which media type is wanted.
 api() {
+    local asked code again
     [[ $api_of == "$CLUSTER_DIR" ]] || find_api
+    if [[ -z $api_plain ]]; then
+        api_by_curl "$@"
+        return
+    fi
+    http_ask "$@" || return
+    if [[ $again && $1$code == POST409 ]]; then
+        exec {asked}>&-
+        api GET "$2/$(jq -r .metadata.name <<<"$3")"
+        return
+    fi
+    [[ /dev/stdout -ef /dev/null ]] || cat <&"$asked"
+    exec {asked}>&-
+    [[ $code == 2?? || ($again && $1$code == DELETE404) ]] || { echo "$1 $2: the answer is $code" >&2; return 22; }
+}
+
+api_by_curl() {
     # (bytes, as counting the characters of a long answer takes long)
     local LC_ALL=C answer status code again=
-    local arguments=(-sS --fail-with-body -X "$1" -w '%{http_code}' -H "Accept: application/json" "${api_identity[@]}" "$api_server$2")
+    local arguments=(-sS --fail-with-body -X "$1" -w '%{http_code}' -H "Accept: ${accept:-application/json}"
+        "${api_identity[@]}" "$api_server$2")
     (($# < 3)) || arguments+=(-H "Content-Type: ${4:-application/json}" --data-binary @-)
     while :; do
         status=0
@@ -17,7 +56,7 @@ api() {
         code=${answer: -3}
         [[ $code == 5?? || $code == 429 ]] && ((${#again} < 5)) || break
         again+=x
-        sleep 1
+        pause 1
     done
     if [[ $again && $1$code == POST409 ]]; then
         api GET "$2/$(jq -r .metadata.name <<<"$3")"
@@ -28,12 +67,55 @@ api() {
     return "$status"
 }
 
-# Finds out what it takes to speak to the cluster, once in a process and those it forks: api_server, and arguments of curl.
+# What jq makes of the answer to a GET. Fails when that is not a 2xx, or jq does.
+get_jq() { # path jq-arguments...
+    local asked code again status=0
+    [[ $api_of == "$CLUSTER_DIR" ]] || find_api
+    if [[ -z $api_plain ]]; then
+        api GET "$1" | jq "${@:2}"
+        return
+    fi
+    http_ask GET "$1" || return
+    "${JQ[@]}" "${@:2}" <&"$asked" || status=$?
+    exec {asked}>&-
+    [[ $code == 2?? ]] || status=22
+    return "$status"
+}
+
+# What jq makes of a watch, as far as it reads it; four seconds of it at most.
+watch_jq() { # path with parameters, jq-arguments...
+    local asked code again pid status=0
+    if [[ -n $api_plain ]]; then
+        http_ask GET "$1&watch=1&timeoutSeconds=4" || return
+        "${JQ[@]}" "${@:2}" <&"$asked" || status=$?
+        exec {asked}>&-
+    else
+        exec {asked}< <(exec curl -sN --max-time 4 "${api_identity[@]}" "$api_server$1&watch=1")
+        pid=$!
+        "${JQ[@]}" "${@:2}" <&"$asked" || status=$?
+        kill "$pid" 2>/dev/null || true
+        exec {asked}<&-
+    fi
+    return "$status"
+}
+
+# Finds out what it takes to speak to the cluster, once in a process and those it forks: api_server; api_plain, where there
+# is no TLS, and api_token; arguments of curl.
 find_api() {
-    api_server=$(sed -n 's/^ *server: *//p' "$CLUSTER_DIR/kubeconfig")
+    local line
+    while read -r line; do
+        [[ $line != server:* ]] || api_server=${line##* }
+    done <"$CLUSTER_DIR/kubeconfig"
+    api_plain=
+    [[ $api_server != http://* ]] || api_plain=$api_server
+    [[ ! -e $CLUSTER_DIR/proxy ]] || api_plain=$(<"$CLUSTER_DIR/proxy")
     api_identity=()
     [[ ! -e $CLUSTER_DIR/ca.crt ]] || api_identity+=(--cacert "$CLUSTER_DIR/ca.crt")
-    [[ ! -e $CLUSTER_DIR/tokens/admin ]] || api_identity+=(-H "Authorization: Bearer $(<"$CLUSTER_DIR/tokens/admin")")
+    api_token=
+    if [[ -e $CLUSTER_DIR/tokens/admin ]]; then
+        api_token=$(<"$CLUSTER_DIR/tokens/admin")
+        api_identity+=(-H "Authorization: Bearer $api_token")
+    fi
     api_of=$CLUSTER_DIR
 }
 api_of=
@@ -53,24 +135,24 @@ frameworks_path() { echo "$FRAMEWORK_API/namespaces/$NS/frameworks"; }
 groups_path() { echo "/apis/${1:-scheduling.volcano.sh/v1beta1}/namespaces/$NS/podgroups"; } # [group/version]
 
 # The Framework as JSON.
-get_framework() { api GET "$(frameworks_path)/$1"; } # name
+get_framework() { api GET "$FRAMEWORK_API/namespaces/$NS/frameworks/$1"; } # name
 
 # The merge patch of a Framework.
 patch_framework() { # name patch
-    api PATCH "$(frameworks_path)/$1" "$2" application/merge-patch+json >/dev/null
+    api PATCH "$FRAMEWORK_API/namespaces/$NS/frameworks/$1" "$2" application/merge-patch+json >/dev/null
 }
 
 get_pod() { api GET "/api/v1/namespaces/$NS/pods/$1"; } # name
 
 # What a jq expression gives for a Pod.
-pod() { get_pod "$1" | jq -r "$2"; } # name expression
+pod() { get_jq "/api/v1/namespaces/$NS/pods/$1" -r "$2"; } # name expression
 
 # The names of the Pods, of a Framework or of all, a line each.
 pod_names() { # [framework]
-    api GET "/api/v1/namespaces/$NS/pods${1:+?labelSelector=FC_FRAMEWORK_NAME=$1}" | jq -r '.items[].metadata.name' | LC_ALL=C sort
+    get_jq "/api/v1/namespaces/$NS/pods${1:+?labelSelector=FC_FRAMEWORK_NAME=$1}" -r '[.items[].metadata.name] | sort[]'
 }
 
-pod_is() { get_pod "$1" | jq -e "$2"; } # name expression
+pod_is() { get_jq "/api/v1/namespaces/$NS/pods/$1" -e "$2"; } # name expression
 
 # Waits until a jq expression is true of the Pod.
 wait_pod() { # name seconds expression
@@ -86,32 +168,27 @@ JQ_STATUS="def task: $TASK; def tasks: $TASKS;"
 # Waits until a jq expression is true of an object that the field selector finds: as a list shows it, or a watch from
 # there on. (A look every tenth of a second, by as many scenarios as go side by side, is more than a machine can do.)
 wait_object() { # collection field-selector seconds expression
-    local what="$1?fieldSelector=$2" test="([try ($4) catch false] | last)" left last now state stream pid
-    left=$(($3 * PATIENCE * 1000)) last=$(now_ms)
+    local what="$1?fieldSelector=$2" test="([try ($4) catch false] | last)" left last now state
+    left=$(($3 * PATIENCE * 1000)) last=${EPOCHREALTIME/[.,]/}
     while :; do
-        state=$(api GET "$what" | jq -r "$JQ_STATUS if any(.items[]; $test) then \"\" else .metadata.resourceVersion end") || state=none
+        state=$(get_jq "$what" -r "$JQ_STATUS if any(.items[]; $test) then \"\" else .metadata.resourceVersion end") || state=none
         [[ -n $state ]] || return 0
         if ((left <= 0)); then
-            api GET "$what" | jq -c '.items[] | del(.metadata.managedFields)' >&2 || true
+            get_jq "$what" -c '.items[] | del(.metadata.managedFields)' >&2 || true
             fail "not within $(($3 * PATIENCE)) s: $2: $4"
         fi
         if [[ $state != none ]]; then
-            exec {stream}< <(exec curl -sN --max-time 4 "${api_identity[@]}" "$api_server$what&watch=1&resourceVersion=$state")
-            pid=$!
-            if jq -en "$JQ_STATUS first(inputs | select(.type != \"DELETED\").object | select($test)) | true" \
-                <&"$stream" >/dev/null 2>&1; then state=; fi
-            kill "$pid" 2>/dev/null || true
-            exec {stream}<&-
-            [[ -n $state ]] || return 0
+            ! watch_jq "$what&resourceVersion=$state" -en \
+                "$JQ_STATUS first(inputs | select(.type != \"DELETED\").object | select($test)) | true" >/dev/null 2>&1 || return 0
         fi
-        sleep 0.1
-        now=$(now_ms)
-        left=$((left - (now - last < STOOD_STILL_MS ? now - last : STOOD_STILL_MS))) last=$now
+        pause 0.1
+        now=${EPOCHREALTIME/[.,]/}
+        left=$((left - ((now - last) / 1000 < STOOD_STILL_MS ? (now - last) / 1000 : STOOD_STILL_MS))) last=$now
     done
 }
 
 is_absent() { # path
-    [[ $(api GET "$1" 2>/dev/null | jq -r .reason) == NotFound ]]
+    [[ $(api GET "$1" 2>/dev/null) =~ '"reason":'\ ?'"NotFound"' ]]
 }
 
 wait_absent() { # pods/NAME or configmaps/NAME [seconds]
@@ -119,7 +196,7 @@ wait_absent() { # pods/NAME or configmaps/NAME [seconds]
 }
 
 wait_absent_framework() { # name
-    wait_for 60 "Framework $1 is gone" is_absent "$(frameworks_path)/$1"
+    wait_for 60 "Framework $1 is gone" is_absent "$FRAMEWORK_API/namespaces/$NS/frameworks/$1"
 }
 
 # The jq words that Frameworks are written with: fw(name; roles) and role(name; taskNumber; annotations of its Pods).
@@ -142,7 +219,7 @@ create() { # jq-program [jq arguments...]
     local program=$1 body
     shift
     while read -r body; do
-        api POST "$(frameworks_path)" "$body" >"$RUN/out/$scenario.created" || { cat "$RUN/out/$scenario.created"; return 1; }
+        api POST "$FRAMEWORK_API/namespaces/$NS/frameworks" "$body" >"$RUN/out/$scenario.created" || { cat "$RUN/out/$scenario.created"; return 1; }
     done < <(jq -cn "$@" "$JQ_WORDS $program")
     wait "$!" # a program that is wrong makes none
 }
@@ -158,7 +235,7 @@ wait_all_completed() { # [seconds]
 }
 
 all_completed() {
-    framework_table | jq -e \
+    table_jq -e \
         '[.rows[].cells | select(.[1] != "Completed") | "\(.[0]) is \(.[1])"] | if . == [] then true else error(join(", ")) end'
 }
 
@@ -166,7 +243,7 @@ all_completed() {
 expect_frameworks() { # what expression
     local expected
     expected=$(LC_ALL=C sort)
-    expect_lines "$1" "$(api GET "$(frameworks_path)" | jq -r "$JQ_STATUS .items[] | \"\\(.metadata.name) \\($2)\"" |
+    expect_lines "$1" "$(get_jq "$FRAMEWORK_API/namespaces/$NS/frameworks" -r "$JQ_STATUS .items[] | \"\\(.metadata.name) \\($2)\"" |
         LC_ALL=C sort)" "$expected"
 }
 
@@ -186,7 +263,7 @@ wait_event() { # framework reason pattern
 }
 
 has_event() { # framework reason pattern
-    api GET "/api/v1/namespaces/$NS/events" | jq -e --arg name "$1" --arg reason "$2" --arg pattern "$3" '
+    get_jq "/api/v1/namespaces/$NS/events" -e --arg name "$1" --arg reason "$2" --arg pattern "$3" '
         any(.items[]; .involvedObject.name == $name and .reason == $reason and (.message | test($pattern)))'
 }
 
@@ -211,12 +288,12 @@ record() { # resource...
     api_target arguments
     for resource; do
         list="/api/v1/namespaces/$NS/$resource"
-        [[ $resource != frameworks ]] || list=$(frameworks_path)
+        [[ $resource != frameworks ]] || list=$FRAMEWORK_API/namespaces/$NS/frameworks
         [[ $resource != workloads ]] || list=$(workloads_path)
         [[ $resource != podgroups ]] || list=$(groups_path)
         file=$RUN/out/$scenario.$resource
         # before anything else happens, not when curl comes to run
-        version=$(api GET "$list" | jq -r .metadata.resourceVersion)
+        version=$(get_jq "$list" -r .metadata.resourceVersion)
         rm -f "$file.head"
         : >"$file"
         record_from "$version" "$list" "$file" &
@@ -238,7 +315,7 @@ record_from() { # version list file
         watch=$!
         wait "$watch"
         [[ ! -s $3 ]] || version=$(tail -n 1 "$3" | jq -r '.object.metadata.resourceVersion // empty')
-        sleep 0.1
+        pause 0.1
     done
 }
 
@@ -247,7 +324,7 @@ are_recorded() {
     local what version list file
     for what in "${recorded[@]}"; do
         read -r version list file <<<"$what"
-        api GET "$list" | jq -e --argjson since "$version" --slurpfile events "$file" '
+        get_jq "$list" -e --argjson since "$version" --slurpfile events "$file" '
             (reduce $events[] as $event ({}; .[$event.object.metadata.uid] = $event)) as $last | [.items[].metadata] as $there |
             all($there[]; (.resourceVersion | tonumber) as $at | $at <= $since or
                 ($last[.uid] | . != null and (.object.metadata.resourceVersion | tonumber) >= $at)) and

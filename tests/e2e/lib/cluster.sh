@@ -31,18 +31,17 @@ wait_for() { # seconds what command...
     # (named before the command is forked, whose BASHPID would be another one)
     local seconds=$1 what=$2 left last now said=$RUN/out/wait.$BASHPID looks=0
     shift 2
-    left=$((seconds * PATIENCE * 1000)) last=$(now_ms)
+    left=$((seconds * PATIENCE * 1000)) last=${EPOCHREALTIME/[.,]/}
     until "$@" >"$said" 2>&1; do
         if ((left <= 0)); then
             tail -n 20 "$said" >&2
             fail "not within $((seconds * PATIENCE)) s: $what"
         fi
         # what takes long is looked at less often
-        sleep "0.$((++looks < 5 ? 1 : looks < 10 ? 2 : 4))"
-        now=$(now_ms)
-        left=$((left - (now - last < STOOD_STILL_MS ? now - last : STOOD_STILL_MS))) last=$now
+        pause "0.$((++looks < 5 ? 1 : looks < 10 ? 2 : 4))"
+        now=${EPOCHREALTIME/[.,]/}
+        left=$((left - ((now - last) / 1000 < STOOD_STILL_MS ? (now - last) / 1000 : STOOD_STILL_MS))) last=$now
     done
-    rm -f "$said"
 }
 
 # The oldest kubectl that is supported, and a current one; and a jq that starts quickly, as scenarios start it thousands of
@@ -54,6 +53,14 @@ find_tools() {
     OLDEST_KUBECTL=$("$here/../kubernetes/assets.sh" kubectl)/kubectl
     CURRENT_KUBECTL=$("$here/../kubernetes/assets.sh" kubectl-current)/kubectl
     export OLDEST_KUBECTL CURRENT_KUBECTL
+}
+
+# The command of find_tools' jq, without the shell that starts it.
+find_tool_jq() {
+    local lib
+    JQ=("$(type -P jq)")
+    lib=${JQ[0]%/bin/jq}/lib
+    [[ ! -e $lib/jq ]] || JQ=("$lib"/ld-linux-* --library-path "$lib" "$lib/jq")
 }
 
 # Writes a program that is this kubectl for the cluster in the working directory. (Go's collector is a fifth of the processor time

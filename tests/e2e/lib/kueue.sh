@@ -7,7 +7,7 @@ workloads_path() { echo "$KUEUE_API/namespaces/$NS/workloads"; }
 
 # The Workload of a Framework, and what an expression gives for it.
 workload() { # framework expression
-    api GET "$(workloads_path)/framework-$1" | jq -r "$2"
+    get_jq "$(workloads_path)/framework-$1" -r "$2"
 }
 
 wait_workload() { # framework seconds expression
@@ -84,7 +84,7 @@ play_kueue() { # Pods checks
 evict() { # framework
     local now
     now=$(date -u +%FT%TZ)
-    patch_workload "$1" "$(api GET "$(workloads_path)/framework-$1" | jq -c --arg now "$now" '{status: {conditions: ([.status.conditions[] |
+    patch_workload "$1" "$(get_jq "$(workloads_path)/framework-$1" -c --arg now "$now" '{status: {conditions: ([.status.conditions[] |
         select(.type != "Evicted")] + [{type: "Evicted", status: "True", reason: "Preempted",
             message: "Preempted to accommodate a workload",
         lastTransitionTime: $now}])}}')" /status

@@ -43,6 +43,8 @@ scenario_main() { # name
     set -E
     trap 'last_failed="line $LINENO of ${BASH_SOURCE[0]##*/}: $BASH_COMMAND"' ERR
     trap on_exit EXIT
+    trap : PIPE # a server that has gone is an error of the request
+    find_tool_jq
     find_api
     create_namespace "$NS"
     if declare -F "run_$scenario" >/dev/null; then "run_$scenario"; else "alone_$scenario"; fi
@@ -82,23 +84,24 @@ created_all() { # prefix count
     k create --validate=false -f "$list" >/dev/null && return
     k create --validate=false -f "$list" >/dev/null || true
     expect "Frameworks $1…" \
-        "$(api GET "$(frameworks_path)" | jq --arg prefix "$1" '[.items[].metadata.name | select(test("^\($prefix)[0-9]+$"))] | length')" \
+        "$(get_jq "$FRAMEWORK_API/namespaces/$NS/frameworks" --arg prefix "$1" '[.items[].metadata.name | select(test("^\($prefix)[0-9]+$"))] | length')" \
         "$2"
 }
 
 # Conditions for wait_for.
 completed_at_least() { # number of Frameworks
-    framework_table | jq -e "[.rows[] | select(.cells[1] == \"Completed\")] | length >= $1"
+    table_jq -e "[.rows[] | select(.cells[1] == \"Completed\")] | length >= $1"
 }
 running_at_least() { # number of Tasks whose Pods run, or whose Framework is over: on a busy machine nobody sees them run
-    framework_table | jq -e "[.rows[].cells | (.[2] // \"0/0\" | split(\"/\")) as \$tasks |
+    table_jq -e "[.rows[].cells | (.[2] // \"0/0\" | split(\"/\")) as \$tasks |
         if .[1] == \"Completed\" then \$tasks[1] else \$tasks[0] end | tonumber] | add // 0 | . >= $1"
 }
 
-# What kubectl shows of the Frameworks: name, state, running/all Tasks. Whole ones would be some kilobytes each.
-framework_table() {
-    curl -sSf -H "Accept: application/json;as=Table;g=meta.k8s.io;v=v1" "${api_identity[@]}" \
-        "$api_server$(frameworks_path)?includeObject=None"
+# What jq makes of what kubectl shows of the Frameworks: name, state, running/all Tasks. Whole ones would be some kilobytes
+# each.
+table_jq() { # jq-arguments...
+    local accept="application/json;as=Table;g=meta.k8s.io;v=v1"
+    get_jq "$FRAMEWORK_API/namespaces/$NS/frameworks?includeObject=None" "$@"
 }
 
 # Waits for condition Completed.
@@ -108,16 +111,16 @@ wait_completed() { # framework [seconds]
 
 # What a jq expression gives for the Framework.
 framework() { # name expression
-    get_framework "$1" | jq -r "$JQ_STATUS $2"
+    get_jq "$FRAMEWORK_API/namespaces/$NS/frameworks/$1" -r "$JQ_STATUS $2"
 }
 
 # Waits until a jq expression is true of the Framework.
 wait_framework() { # name seconds expression
-    wait_object "$(frameworks_path)" "metadata.name=$1" "$2" "$3"
+    wait_object "$FRAMEWORK_API/namespaces/$NS/frameworks" "metadata.name=$1" "$2" "$3"
 }
 
 framework_is() { # name expression
-    get_framework "$1" | jq -e "$JQ_STATUS $2"
+    get_jq "$FRAMEWORK_API/namespaces/$NS/frameworks/$1" -e "$JQ_STATUS $2"
 }
 
 # Nothing of this kind is left in the namespace.
@@ -125,8 +128,8 @@ none_left() { # resources, separated by commas
     local resource path
     for resource in ${1//,/ }; do
         path=/api/v1/namespaces/$NS/$resource
-        [[ $resource != frameworks ]] || path=$(frameworks_path)
-        [[ $(api GET "$path?limit=1" | jq '.items | length') == 0 ]] || return 1
+        [[ $resource != frameworks ]] || path=$FRAMEWORK_API/namespaces/$NS/frameworks
+        [[ $(get_jq "$path?limit=1" '.items | length') == 0 ]] || return 1
     done
 }
 

@@ -292,7 +292,7 @@ api_server_is_back() { # command...
     kubectl get --raw /readyz
 }
 
-fault_met() { api GET /fc-testapi/faults | jq -e "any(.[]; .id == $1 and .hits >= $2)"; } # id times
+fault_met() { get_jq /fc-testapi/faults -e "any(.[]; .id == $1 and .hits >= $2)"; } # id times
 
 # The embedded server keeps everything in memory: it only answers nobody for a while.
 restart_api_server() {

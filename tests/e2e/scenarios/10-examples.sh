@@ -34,7 +34,7 @@ check_example() { # file
 no_pod_of() { # framework
     local resource selector="labelSelector=FC_FRAMEWORK_NAME=$1&limit=1"
     for resource in pods configmaps; do
-        [[ $(api GET "/api/v1/namespaces/$NS/$resource?$selector" | jq '.items | length') == 0 ]] || return 1
+        [[ $(get_jq "/api/v1/namespaces/$NS/$resource?$selector" '.items | length') == 0 ]] || return 1
     done
 }
 

@@ -105,7 +105,7 @@ run_pod_phases() {
     wait_framework f 15 '.status.attemptStatus.taskRoleStatuses[0].taskStatuses[2] |
         .state == "Completed" and .attemptStatus.completionStatus.code == 0'
     expect "Events of it" \
-        "$(api GET "/api/v1/namespaces/$NS/events" | jq -r '[.items[] | select(.reason == "UnrecognizedPodPhase").count] | tostring')" "[1]"
+        "$(get_jq "/api/v1/namespaces/$NS/events" -r '[.items[] | select(.reason == "UnrecognizedPodPhase").count] | tostring')" "[1]"
     patch_framework f '{"spec": {"executionType": "Stop"}}'
     wait_completed f
     expect "Tasks" "$(framework f '[tasks.attemptStatus.completionStatus.code] | tostring')" "[-220,-220,0]"

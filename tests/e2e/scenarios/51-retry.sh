@@ -62,7 +62,7 @@ create_retried() { # jq-expression for a Framework, of $row and $rest
 run_retry_tasks() {
     create_retried 'fw($name; [role("a"; 1; ends(0; $codes)) | task_retry($fancy; $max) | policy(1; 1)])'
     expect_retries "$TASK.retryPolicyStatus" "$TASK.attemptStatus.completionStatus.code" "$TASK.attemptStatus.id"
-    expect "Framework retries" "$(api GET "$(frameworks_path)" | jq '[.items[].status.retryPolicyStatus.totalRetriedCount] | add')" 0
+    expect "Framework retries" "$(get_jq "$(frameworks_path)" '[.items[].status.retryPolicyStatus.totalRetriedCount] | add')" 0
 }
 
 # Framework retries. Those after a Conflict wait for 300 s and more: conflict_delay and own_delays show them.
@@ -72,18 +72,18 @@ run_retry_frameworks() {
         .spec |= retry($fancy; $max)'
     expect_retries .status.retryPolicyStatus .status.attemptStatus.completionStatus.code .status.attemptStatus.id
     # A fresh attempt has fresh Tasks.
-    expect "Task retries" "$(api GET "$(frameworks_path)" | jq "[.items[] | $TASK.retryPolicyStatus.totalRetriedCount] | add")" 0
+    expect "Task retries" "$(get_jq "$(frameworks_path)" "[.items[] | $TASK.retryPolicyStatus.totalRetriedCount] | add")" 0
 }
 
 expect_retries() { # retry-status code id
     wait_for 60 "what ends has ended, and what is retried for ever was so three times" retried "$1"
     retry_rows | awk '$5 == "forever" { print $1, $6 }' | LC_ALL=C sort >"$RUN/out/$scenario.forever"
     expect_lines "for ever" \
-        "$(api GET "$(frameworks_path)" | jq -r "$RETRIED_FOR_EVER | select(.ever) | \"\\(.framework.metadata.name) \\(.framework | $1 |
+        "$(get_jq "$(frameworks_path)" -r "$RETRIED_FOR_EVER | select(.ever) | \"\\(.framework.metadata.name) \\(.framework | $1 |
             if .accountableRetriedCount == .totalRetriedCount then \"accountable\"
             elif .accountableRetriedCount == 0 then \"free\" else . end)\"" |
         LC_ALL=C sort)" "$(<"$RUN/out/$scenario.forever")"
-    expect_lines "the rest" "$(api GET "$(frameworks_path)" | jq -r "$RETRIED_FOR_EVER | select(.ever | not) | .framework |
+    expect_lines "the rest" "$(get_jq "$(frameworks_path)" -r "$RETRIED_FOR_EVER | select(.ever | not) | .framework |
             \"\\(.metadata.name) \\($2) \\($1.totalRetriedCount) \\($1.accountableRetriedCount) \\($3) \\($1.retryDelaySec)\"" |
             LC_ALL=C sort)" \
         "$(retry_rows | awk '$5 != "forever" { print $1, $5, $6, $7, $6, "null" }' | LC_ALL=C sort)"
@@ -98,7 +98,7 @@ RETRIED_FOR_EVER='[.items[]] | .[] | {framework: ., ever: (.status.state != "Com
 retried() { # retry-status
     local forever
     forever=$(retry_rows | awk '$5 == "forever" { printf "\"%s\":1,", $1 }')
-    api GET "$(frameworks_path)" | jq -e "{${forever%,}} as \$forever | [.items[] | select(
+    get_jq "$(frameworks_path)" -e "{${forever%,}} as \$forever | [.items[] | select(
         if \$forever[.metadata.name] then $1.totalRetriedCount < 3 else .status.state != \"Completed\" end) |
         \"\\(.metadata.name) \\(.status.state)\"] | if . == [] then true else error(join(\", \")) end"
 }

@@ -67,7 +67,7 @@ EOT
 expect_places() { # expression
     local expected found
     expected=$(LC_ALL=C sort)
-    found=$(api GET "$(frameworks_path)" | jq -r ".items[] | \"\\(.metadata.name) \\($1)\"" | LC_ALL=C sort)
+    found=$(get_jq "$(frameworks_path)" -r ".items[] | \"\\(.metadata.name) \\($1)\"" | LC_ALL=C sort)
     expect_lines "triggers" "$(paste -d '\n' <(echo "$expected") <(echo "$found") | awk 'NR % 2 { want = $0; next } {
         place = want; sub(/^[^[]*\[/, "", place); sub(/\].*/, "", place)
         all = $0; sub(/^[^[]*\[/, "", all); sub(/\].*/, "", all)
@@ -139,5 +139,5 @@ EOT
 
 # Replaces the TaskRoles by what a jq expression makes of them.
 patch_roles() { # framework expression
-    patch_framework "$1" "$(get_framework "$1" | jq -c "{spec: {taskRoles: (.spec.taskRoles | $2)}}")"
+    patch_framework "$1" "$(get_jq "$(frameworks_path)/$1" -c "{spec: {taskRoles: (.spec.taskRoles | $2)}}")"
 }

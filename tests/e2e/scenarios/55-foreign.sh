@@ -41,7 +41,7 @@ run_foreign_config_map() {
     expect "stopped" "$(framework stopped '.status.attemptStatus | "\(.completionStatus.code) \(.configMapUID)"')" "-210 null"
     for name in taken stopped; do
         expect "$name: the ConfigMap" \
-            "$(api GET "/api/v1/namespaces/$NS/configmaps/$name-attempt" | jq -r '"\(.data.mine) \(.metadata.deletionTimestamp)"')" "1 null"
+            "$(get_jq "/api/v1/namespaces/$NS/configmaps/$name-attempt" -r '"\(.data.mine) \(.metadata.deletionTimestamp)"')" "1 null"
     done
     delete configmaps/taken-attempt
     wait_running taken
@@ -123,10 +123,10 @@ run_foreign_status() {
     wait_running f
     local uid before
     uid=$(pod f-a-0 .metadata.uid)
-    before=$(get_framework f | jq -cS .status)
+    before=$(get_jq "$(frameworks_path)/f" -cS .status)
     wait_for 15 "a status is written" overwrite_status f '.status.state = "Completed" | .status.retryPolicyStatus.totalRetriedCount = 7'
     wait_framework f 15 '.status.state == "AttemptRunning" and .status.retryPolicyStatus.totalRetriedCount == 0'
-    expect "the status" "$(get_framework f | jq -cS .status)" "$before"
+    expect "the status" "$(get_jq "$(frameworks_path)/f" -cS .status)" "$before"
     wait_for 15 "the status is taken away" overwrite_status f 'del(.status)'
     wait_framework f 15 '.status.state == "AttemptRunning"'
     expect "the Pod" "$(pod f-a-0 .metadata.uid)" "$uid"
@@ -134,5 +134,5 @@ run_foreign_status() {
 
 # (409 where the controller has just written it)
 overwrite_status() { # framework jq-expression
-    api PUT "$(frameworks_path)/$1/status" "$(get_framework "$1" | jq -c "$2")" >/dev/null
+    api PUT "$(frameworks_path)/$1/status" "$(get_jq "$(frameworks_path)/$1" -c "$2")" >/dev/null
 }

@@ -142,7 +142,7 @@ run_takeover() {
     write_original_status finished Completed
     put_status compressed 'compressed'
     # (not gzip, under base64 that is in order)
-    api PUT "$(frameworks_path)/corrupt" "$(get_framework corrupt | jq -c '.status.attemptStatus.taskRoleStatuses = null |
+    api PUT "$(frameworks_path)/corrupt" "$(get_jq "$(frameworks_path)/corrupt" -c '.status.attemptStatus.taskRoleStatuses = null |
         .status.attemptStatus.taskRoleStatusesCompressed = "H4sIAAAAAAAA/3dyb25n"')" >/dev/null
     record pods
     start_watcher
@@ -199,9 +199,9 @@ crd_has_status() {
 # taskRoleStatuses as gzip and base64 tools make them.
 put_status() { # framework
     local compressed
-    compressed=$(get_framework "$1" | jq -c '.status.attemptStatus.taskRoleStatuses' | tr -d '\n' | gzip -9 | base64 -w0)
+    compressed=$(get_jq "$(frameworks_path)/$1" -c '.status.attemptStatus.taskRoleStatuses' | tr -d '\n' | gzip -9 | base64 -w0)
     api PUT "$(frameworks_path)/$1" \
-        "$(get_framework "$1" | jq -c --arg compressed "$compressed" '.status.attemptStatus |= (.taskRoleStatuses = null |
+        "$(get_jq "$(frameworks_path)/$1" -c --arg compressed "$compressed" '.status.attemptStatus |= (.taskRoleStatuses = null |
         .taskRoleStatusesCompressed = $compressed)')" >/dev/null
 }
 

@@ -267,7 +267,7 @@ run_quota_roles() {
 # There is no quota controller here that would bring the status up to date.
 set_quota() { # hard used
     api PUT "$quota/q/status" \
-        "$(api GET "$quota/q" | jq -c ".spec.hard.pods = \"$1\" | .status = {hard: {pods: \"$1\"}, used: {pods: \"$2\"}}")" >/dev/null
+        "$(get_jq "$quota/q" -c ".spec.hard.pods = \"$1\" | .status = {hard: {pods: \"$1\"}, used: {pods: \"$2\"}}")" >/dev/null
 }
 
 # Only this scenario's: others have theirs.

@@ -11,7 +11,7 @@ run_crd_defaults() {
             .taskRoles[0].task.podGracefulDeletionTimeoutSec]')" \
         '["Start",{"fancyRetryPolicy":false,"maxRetryCount":0},0,{"minFailedTaskCount":1,"minSucceededTaskCount":-1},null]'
     expect "partial: what is missing is not invented" \
-        "$(get_framework partial | jq -cS '.spec.taskRoles[0] | [.frameworkAttemptCompletionPolicy, .task.retryPolicy]')" \
+        "$(get_jq "$(frameworks_path)/partial" -cS '.spec.taskRoles[0] | [.frameworkAttemptCompletionPolicy, .task.retryPolicy]')" \
         '[{"minSucceededTaskCount":2},{"fancyRetryPolicy":false,"maxRetryCount":-2}]'
     local name
     for name in sparse partial nothing nulls; do wait_framework $name 15 '.status.state == "AttemptPreparing"'; done
@@ -24,10 +24,10 @@ run_crd_subresource() {
     wait_running f
     expect "generation" "$(framework f '.metadata.generation')" 1
     local status
-    status=$(get_framework f | jq -cS .status)
+    status=$(get_jq "$(frameworks_path)/f" -cS .status)
     patch_framework f '{"status": {"state": "Completed"}, "spec": {"description": "x"}}'
     wait_observed f
-    expect "status" "$(get_framework f | jq -cS '.status | del(.observedGeneration)')" "$(jq -c 'del(.observedGeneration)' <<<"$status")"
+    expect "status" "$(get_jq "$(frameworks_path)/f" -cS '.status | del(.observedGeneration)')" "$(jq -c 'del(.observedGeneration)' <<<"$status")"
     api PATCH "$(frameworks_path)/f/status" '{"spec": {"description": "y"}, "metadata": {"annotations": {"z": "1"}}}' \
         application/merge-patch+json >/dev/null
     expect "spec" "$(framework f '.spec.description')" x
@@ -77,7 +77,7 @@ g Framework Warning TaskFailed 1"
 'FrameworkCompleted .*code 5 \(ContainerUnrecognizedFailed\)'
 }
 
-has_events() { (($(api GET "/api/v1/namespaces/$NS/events" | jq '.items | length') >= $1)); } # number
+has_events() { (($(get_jq "/api/v1/namespaces/$NS/events" '.items | length') >= $1)); } # number
 
 # Conditions, in every state that users wait for.
 run_conditions() {

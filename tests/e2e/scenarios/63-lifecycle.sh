@@ -151,7 +151,7 @@ run_managed_by() {
     create 'fw("later"; [role("a"; 1; ends(0; 0))])'
     wait_completed later
     expect "writes after changes" "$(framework theirs '"\(.metadata.resourceVersion) \(.status.state)"')" "$before Elsewhere"
-    expect "Events" "$(api GET "/api/v1/namespaces/$NS/events" | jq '[.items[] | select(.involvedObject.name == "theirs")] | length')" 0
+    expect "Events" "$(get_jq "/api/v1/namespaces/$NS/events" '[.items[] | select(.involvedObject.name == "theirs")] | length')" 0
     is_absent "/api/v1/namespaces/$NS/configmaps/theirs-attempt" || fail "a ConfigMap was created for a Framework of another controller"
     delete_all_at_once theirs
 }
@@ -199,7 +199,7 @@ wait_all_but() { # framework
     wait_for 30 "all Frameworks but $1 are Completed" all_completed_but "$1"
 }
 
-all_completed_but() { framework_table | jq -e --arg but "$1" \
+all_completed_but() { table_jq -e --arg but "$1" \
     '[.rows[].cells | select(.[0] != $but) | .[1]] | all(. == "Completed")'; } # framework
 
 # Delays double up to maxSec, and begin anew after an attempt that ran for resetAfterSec.
@@ -261,7 +261,7 @@ run_ttl_after_completed() {
     wait_completed edited
     patch_framework edited '{"spec": {"ttlSecondsAfterCompleted": 1}}'
     wait_absent_framework edited
-    expect "what is left" "$(framework_table | jq -r '.rows[].cells[0]')" stays
+    expect "what is left" "$(table_jq -r '.rows[].cells[0]')" stays
     wait_for 10 "nothing of the attempts is left" none_left configmaps,pods
 }
 
@@ -325,7 +325,7 @@ alone_suspend_many() {
         -f <(jq -cn "$JQ_WORDS"'{apiVersion: "v1", kind: "List", items: [range('$frameworks') | fw("f\(.)"; [role("a"; 1; {})])]}') \
         >/dev/null
     wait_for 300 "all run" states_are AttemptRunning $frameworks
-    all=$(framework_table | jq -r '.rows[].cells[0]')
+    all=$(table_jq -r '.rows[].cells[0]')
     suspend_all true
     wait_for 300 "all are suspended" states_are Suspended $frameworks
     expect_few_writes suspending
@@ -341,7 +341,7 @@ suspend_all() { # true|false
         -d "{\"spec\": {\"suspend\": $1}}" "$api_server$(frameworks_path)/NAME"
 }
 
-states_are() { framework_table | jq -e "[.rows[] | select(.cells[1] == \"$1\")] | length == $2"; } # state number
+states_are() { table_jq -e "[.rows[] | select(.cells[1] == \"$1\")] | length == $2"; } # state number
 
 # Each version of a Framework but the user's is a write of its status.
 expect_few_writes() { # what

@@ -21,7 +21,7 @@ run_pending_policy() {
     for name in gated creating other without; do
         wait_framework $name 15 '.status.state == "AttemptPreparing"'
     done
-    expect_lines "codes" "$(api GET "$(frameworks_path)" | jq -r '.items[] | .metadata.name as $name | '"$TASK"' |
+    expect_lines "codes" "$(get_jq "$(frameworks_path)" -r '.items[] | .metadata.name as $name | '"$TASK"' |
         select(.attemptStatus.completionStatus != null) |
         "\($name) \(.attemptStatus.completionStatus | "\(.code) \(.phrase) \(.type.attributes)")" +
             " \(.retryPolicyStatus | "\(.totalRetriedCount) \(.accountableRetriedCount)")"' | LC_ALL=C sort)" \
@@ -59,7 +59,7 @@ run_task_waiting() {
     patch_framework f '{"spec": {"description": "looked at once more"}}'
     wait_observed f
     expect "state" "$(framework f .status.state)" AttemptPreparing
-    expect "Events" "$(api GET "/api/v1/namespaces/$NS/events" | jq '[.items[] | select(.reason == "TaskWaiting").count] | add')" 1
+    expect "Events" "$(get_jq "/api/v1/namespaces/$NS/events" '[.items[] | select(.reason == "TaskWaiting").count] | add')" 1
     # It counts from that time, too, and a policy that comes later takes effect.
     patch_framework f "{\"spec\": {\"taskRoles\": $(framework f \
             '[.spec.taskRoles[] | .task.pendingPolicy = {unschedulableTimeoutSec: 60}]' | jq -c .)}}"

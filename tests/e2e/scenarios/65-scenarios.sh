@@ -22,7 +22,7 @@ walk_tensorflow() { # framework
     wait_running "$framework" 60
     # The barrier told every worker where all the others are.
     for role in ps worker; do
-        expected=$(get_framework "$framework" | jq -r --arg role $role '[.status.attemptStatus.taskRoleStatuses[] |
+        expected=$(get_jq "$(frameworks_path)/$framework" -r --arg role $role '[.status.attemptStatus.taskRoleStatuses[] |
             select(.name == $role).taskStatuses[].attemptStatus.podIP + {ps: ":4001", worker: ":5001"}[$role]] | join(",")')
         wait_log "$framework-worker-1" tensorflow \
             "--job_name=worker --task_index=1 .*--${role}_hosts=$expected "

@@ -264,7 +264,7 @@ run_documentation_options() {
         fields=$((fields + 1))
         grep -qE "[\`.]$field([]\`.[]|$)" "$root/reconciler/README.md" || fail "reconciler/README.md says nothing of $field"
     done < <({
-        get_framework ends | jq -r '.status | .conditions |= [] | .. | objects | keys[]'
+        get_jq "$(frameworks_path)/ends" -r '.status | .conditions |= [] | .. | objects | keys[]'
         "$BUILD/fc-watcher" --print-crd | kubectl create --dry-run=client -o json -f - | jq -r '.spec.versions[0].schema.openAPIV3Schema |
             .properties.spec | .. | .properties? // {} | keys[]'
     } | sort -u)

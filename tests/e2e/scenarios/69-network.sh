@@ -2,7 +2,7 @@
 
 SERVICE='{spec: .spec | {clusterIP, publishNotReadyAddresses, selector}, labels: .metadata.labels, owners: .metadata.ownerReferences}'
 
-service() { api GET "/api/v1/namespaces/$NS/services/$1" | jq -cS "$2"; } # name expression
+service() { get_jq "/api/v1/namespaces/$NS/services/$1" -cS "$2"; } # name expression
 no_service() { is_absent "/api/v1/namespaces/$NS/services/$1"; } # name
 
 # One headless Service before the first Pod, kept over attempts, and gone with the Framework.
@@ -38,7 +38,7 @@ named-a-1 a-1 named
 own-a-0 mine theirs
 plain-a-0 null null
 switchedoff-a-0 null null'
-    expect "Services" "$(api GET "/api/v1/namespaces/$NS/services" | jq -r '[.items[].metadata.name] | sort | join(" ")')" "named own sub-1"
+    expect "Services" "$(get_jq "/api/v1/namespaces/$NS/services" -r '[.items[].metadata.name] | sort | join(" ")')" "named own sub-1"
     # A Service that somebody deletes is there again with the next attempt.
     create 'fw("deleted"; [role("a"; 1; {})]) | .spec.network = {} | .spec.retryPolicy = {maxRetryCount: 1}'
     wait_running deleted
@@ -106,7 +106,7 @@ run_network_refused() {
 
 # A variable of a container of a Pod, as the API server has it.
 variable() { # pod name
-    api GET "/api/v1/namespaces/$NS/pods/$1" | jq -r --arg name "$2" \
+    get_jq "/api/v1/namespaces/$NS/pods/$1" -r --arg name "$2" \
         '[.spec.containers[0].env[] | select(.name == $name).value] | join("|")'
 }
 

@@ -8,7 +8,7 @@ gang_crds() {
     echo "$file"
 }
 
-group() { api GET "$(groups_path "${3:-}")/$1" | jq -r "$2"; } # name expression [group/version]
+group() { get_jq "$(groups_path "${3:-}")/$1" -r "$2"; } # name expression [group/version]
 
 # By the order of Events: ADDED Pods of a gang come after their PodGroup.
 expect_groups_first() {
@@ -55,7 +55,7 @@ run_gang() {
     expect "retries of again" "$(framework again .status.retryPolicyStatus.totalRetriedCount)" 1
     expect "retries of the last Task of parts" \
         "$(framework parts '.status.attemptStatus.taskRoleStatuses[1].taskStatuses[0].retryPolicyStatus.totalRetriedCount')" 2
-    expect "exit codes" "$(api GET "$(frameworks_path)" | jq -c '[.items[].status.attemptStatus.completionStatus.code] | unique')" "[0]"
+    expect "exit codes" "$(get_jq "$(frameworks_path)" -c '[.items[].status.attemptStatus.completionStatus.code] | unique')" "[0]"
     wait_for 40 "no PodGroups are left" no_groups
     end_records
     expect_groups_first
@@ -78,8 +78,8 @@ run_gang() {
 volcano-a-0 volcano volcano-0 a null'
 }
 
-no_groups() { [[ $(api GET "$(groups_path)" | jq '.items | length') == 0 &&
-    $(api GET "$(groups_path scheduling.x-k8s.io/v1alpha1)" | jq '.items | length') == 0 ]]; }
+no_groups() { [[ $(get_jq "$(groups_path)" '.items | length') == 0 &&
+    $(get_jq "$(groups_path scheduling.x-k8s.io/v1alpha1)" '.items | length') == 0 ]]; }
 
 # More Tasks and fewer, while it runs: the number first.
 run_gang_rescale() {
@@ -175,7 +175,7 @@ run_gang_crowd() {
     create 'range(100) as $i | fw("f\($i)"; [role("a"; 8; ends(1; 0))]) | .spec.gang = {scheduler: "Volcano"}'
     wait_for 200 "100 gangs are Completed" completed_at_least 100
     end_records
-    expect "exit codes" "$(api GET "$(frameworks_path)" | jq -c '[.items[].status.attemptStatus.completionStatus.code] | unique')" "[0]"
+    expect "exit codes" "$(get_jq "$(frameworks_path)" -c '[.items[].status.attemptStatus.completionStatus.code] | unique')" "[0]"
     # Walks through all events: how many Pods of each gang are there, are bound, and have ended.
     events=$(jq -n -c 'def over: .status.phase == "Succeeded" or .status.phase == "Failed" or .metadata.deletionTimestamp != null;
         reduce (inputs | select(.object.metadata.annotations["scheduling.k8s.io/group-name"])) as $event ({pods: {}, parts: 0, most: 0,

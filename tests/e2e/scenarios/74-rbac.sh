@@ -24,7 +24,7 @@ each_right() { # clusterroles|roles name function
     account=${account%-lease}
     path=/apis/rbac.authorization.k8s.io/v1/$kind/$name
     [[ $kind == clusterroles ]] || path=/apis/rbac.authorization.k8s.io/v1/namespaces/$ROLES_NAMESPACE/$kind/$name
-    api GET "$path" | jq -c '.rules |= [.[] | {apiGroups, resources: [.resources[]], verbs: [.verbs[]], resourceNames} as $rule |
+    get_jq "$path" -c '.rules |= [.[] | {apiGroups, resources: [.resources[]], verbs: [.verbs[]], resourceNames} as $rule |
         $rule.resources[] as $resource | $rule.verbs[] as $verb | $rule + {resources: [$resource], verbs: [$verb]} |
         if .resourceNames == null then del(.resourceNames) else . end]' >"$name.role"
     count=$(jq '.rules | length' "$name.role")
@@ -265,7 +265,7 @@ run_rbac_init() {
     create 'fw("gate"; [])'
     wait_for 20 "the gang passes" passes_init
     expect "what it wrote" "$(ls init-files)" $'framework.json\ninjector.sh'
-    expect "the rules of its role" "$(api GET /apis/rbac.authorization.k8s.io/v1/clusterroles/frameworkbarrier | jq -c .rules)" \
+    expect "the rules of its role" "$(get_jq /apis/rbac.authorization.k8s.io/v1/clusterroles/frameworkbarrier -c .rules)" \
         '[{"verbs":["get"],"apiGroups":["frameworkcontroller.microsoft.com"],"resources":["frameworks"]}]'
     requests=$(jq -r --arg account "$account" 'select(.user.username == $account) | "\(.verb) \(.requestURI)"' "$audit" | sort -u)
     expect "its requests" "$requests" "get $(frameworks_path)/gate"
@@ -317,7 +317,7 @@ set_caicloud_status() { # "verb resource"
 }
 
 serves_caicloud_status() { # 1 or 0
-    [[ $(api GET "/apis/${CAICLOUD%/*}" | jq '[.resources[] | select(.name == "tfjobs/status")] | length') == "$1" ]]
+    [[ $(get_jq "/apis/${CAICLOUD%/*}" '[.resources[] | select(.name == "tfjobs/status")] | length') == "$1" ]]
 }
 
 # An Event that comes again, ten seconds after the last time, is counted up: two changes that are refused, in turns.

@@ -24,9 +24,9 @@ run_openpai() {
     curl -sSN "${arguments[@]}" "$api_server$path?watch=true&timeoutSeconds=36000000&labelSelector=userName%3Dadmin" \
         >"$RUN/out/$scenario.watch" &
     watch=$!
-    expect "list by label" "$(api GET "$path?labelSelector=userName%3Dadmin" | jq -r '"\(.kind) \([.items[].metadata.name])"')" \
+    expect "list by label" "$(get_jq "$path?labelSelector=userName%3Dadmin" -r '"\(.kind) \([.items[].metadata.name])"')" \
         'FrameworkList ["job0"]'
-    expect "list by another label" "$(api GET "$path?labelSelector=userName%3Dnobody" | jq '.items | length')" 0
+    expect "list by another label" "$(get_jq "$path?labelSelector=userName%3Dnobody" '.items | length')" 0
     # The same PATCH again changes nothing, neither does it harm.
     api PATCH "$path/job0" "$body" application/merge-patch+json >/dev/null
     expect "annotations" "$(framework job0 '.metadata.annotations.config | length')" 240000

@@ -87,7 +87,7 @@ run_namespaces() {
         wait_for 20 "nothing is left in $NS" none_left_of_ours
     done
     NS=$other
-    expect "statuses in $other" "$(api GET "$(frameworks_path)" | jq -c '[.items[].status]')" "[null,null,null]"
+    expect "statuses in $other" "$(get_jq "$(frameworks_path)" -c '[.items[].status]')" "[null,null,null]"
     expect "objects in $other" "$(kubectl -n "$other" get pods,configmaps -l FC_FRAMEWORK_NAME -o name)" ""
     if [[ $CLUSTER == kubernetes ]]; then
         expect "requests elsewhere" "$(requests_elsewhere "$one" "$two" "$own")" "get /apis/frameworkcontroller.microsoft.com/v1"

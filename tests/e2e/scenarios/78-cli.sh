@@ -380,7 +380,7 @@ run_cli_shows() {
         "framework.frameworkcontroller.microsoft.com/f framework.frameworkcontroller.microsoft.com/many "
     expect "list -o json" "$(fw list -o json | jq -c '[.kind, (.items | map(.metadata.name))]')" '["List",["f","many"]]'
     expect "list f -o yaml" "$(fw list f -o yaml | kubectl create --dry-run=client -o json -f - | jq -cS '.spec, .status.state')" \
-        "$(get_framework f | jq -cS '.spec, .status.state')"
+        "$(get_jq "$(frameworks_path)/f" -cS '.spec, .status.state')"
     expect_match "tree" "$(LC_ALL=C.UTF-8 fw tree many)" \
         'many  Running .*├─ worker  100 of 100 running.*│  └─ worker\[0\.\.99\]  100 × Running  on node-.*'\
 '└─ ps  1 of 1 running.*   └─ ps\[0\]  Running.*      └─ many-ps-0  Running  attempt 0'
@@ -483,7 +483,7 @@ run_cli_large() {
     ((SLOWER > 1 || spent <= CLI_CPU_MS)) || fail "$spent ms of CPU for 5 000 Frameworks"
 }
 
-large_begun() { [[ $(framework_table | jq '[.rows[] | select(.cells[1] == "AttemptCreationPending")] | length') == 5000 ]]; }
+large_begun() { [[ $(table_jq '[.rows[] | select(.cells[1] == "AttemptCreationPending")] | length') == 5000 ]]; }
 
 # What is installed and packed: kubectl finds the plugin, the man page has every command, and the archive fits its manifest.
 run_cli_packed() {

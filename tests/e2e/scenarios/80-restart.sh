@@ -21,7 +21,7 @@ record_pods() { record pods; }
 expect_ran_once() { # tasks [pattern of Pods that do not count]
     local tasks=$RUN/out/$scenario.tasks
     end_records
-    api GET "$(frameworks_path)" | jq -r '.items[].status.attemptStatus | .id as $attempt | .taskRoleStatuses[].taskStatuses[] |
+    get_jq "$(frameworks_path)" -r '.items[].status.attemptStatus | .id as $attempt | .taskRoleStatuses[].taskStatuses[] |
         .attemptStatus | [.podName, .podUID, $attempt, .id, .completionStatus.code] | map(tostring) | join(" ")' | sort >"$tasks"
     expect "Tasks" "$(wc -l <"$tasks")" "$1"
     expect "Tasks whose first Pod did not succeed" "$(awk '$3 " " $4 " " $5 != "0 0 0"' "$tasks")" ""

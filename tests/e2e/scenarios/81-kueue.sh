@@ -33,7 +33,7 @@ run_kueue_quota() {
     wait_framework q0 60 '.status.attemptStatus.id == 1 and ([tasks.state] | all(. == "AttemptRunning"))'
     expect "its retries" "$(framework q0 '.status.retryPolicyStatus | [.totalRetriedCount, .accountableRetriedCount] | join(" ")')" "1 0"
     wait_for 30 "5 of them run again" pods_run 5
-    expect "those that wait" "$(framework_table | jq '[.rows[] | select(.cells[1] == "Suspended")] | length')" 2
+    expect "those that wait" "$(table_jq '[.rows[] | select(.cells[1] == "Suspended")] | length')" 2
     create "range(8) | fw(\"r\(.)\"; [role(\"a\"; 1; ends(0; 0))]) | $IN_QUEUE"
     k delete framework q{0..6} --wait=true >/dev/null
     wait_all_completed 120
@@ -41,7 +41,7 @@ run_kueue_quota() {
     wait_for 20 "no finalizer is left" no_finalizers
     expect "outcomes" "$(api GET "$(workloads_path)" |
             jq -r '[.items[].status.conditions[] | select(.type == "Finished") | .reason] | unique | join(" ")')" Succeeded
-    expect "Workloads" "$(api GET "$(workloads_path)" | jq '.items | length')" 8
+    expect "Workloads" "$(get_jq "$(workloads_path)" '.items | length')" 8
     # never more than 5, as each of them was told
     expect "the most at a time" "$(jq -n '[inputs | select(.object.kind == "Workload") | {name: .object.metadata.name, type,
             holds: (any(.object.status.conditions[]?; .type == "QuotaReserved" and .status == "True") and
@@ -52,10 +52,10 @@ run_kueue_quota() {
     wait_for 20 "all Workloads are gone" none_of_them
 }
 
-pods_run() { [[ $(api GET "/api/v1/namespaces/$NS/pods" | jq '[.items[] | select(.status.phase == "Running")] | length') == "$1" ]]; }
-suspended_are() { framework_table | jq -e "[.rows[] | select(.cells[1] == \"Suspended\")] | length == $1"; }
-no_finalizers() { api GET "$(workloads_path)" | jq -e 'all(.items[]; .metadata.finalizers == null)'; }
-none_of_them() { [[ $(api GET "$(workloads_path)" | jq '.items | length') == 0 ]]; }
+pods_run() { [[ $(get_jq "/api/v1/namespaces/$NS/pods" '[.items[] | select(.status.phase == "Running")] | length') == "$1" ]]; }
+suspended_are() { table_jq -e "[.rows[] | select(.cells[1] == \"Suspended\")] | length == $1"; }
+no_finalizers() { get_jq "$(workloads_path)" -e 'all(.items[]; .metadata.finalizers == null)'; }
+none_of_them() { [[ $(get_jq "$(workloads_path)" '.items | length') == 0 ]]; }
 
 # What the Workload asks for, what its admission adds to the Pods, and what is reported while they run.
 run_kueue_admission() {

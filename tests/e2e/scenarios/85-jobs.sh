@@ -31,7 +31,7 @@ submit_job() { # kind name [expression]
 
 # The name of a job's Framework.
 framework_of() { # job
-    api GET "$(frameworks_path)" | jq -r --arg job "$1" '.items[].metadata | select(any(.ownerReferences[]?; .name == $job)).name'
+    get_jq "$(frameworks_path)" -r --arg job "$1" '.items[].metadata | select(any(.ownerReferences[]?; .name == $job)).name'
 }
 
 # What a jq expression gives for a Pod as it was created, of the recorded ones.
@@ -88,7 +88,7 @@ run_jobs_caicloud_pods() {
 "worker-2.disttrainingjob9d49bb56.$NS.svc:2222,worker-3.disttrainingjob9d49bb56.$NS.svc:2222 "\
 "--ps_hosts=ps-0.disttrainingjob9d49bb56.$NS.svc:2222,ps-1.disttrainingjob9d49bb56.$NS.svc:2222 --job_name=worker --task_index=3"
     expect "its name" "$(pod disttrainingjob9d49bb56-worker-3 '"\(.spec.hostname).\(.spec.subdomain)"')" "worker-3.disttrainingjob9d49bb56"
-    expect "the Service" "$(api GET "/api/v1/namespaces/$NS/services/disttrainingjob9d49bb56" | jq -r .spec.clusterIP)" None
+    expect "the Service" "$(get_jq "/api/v1/namespaces/$NS/services/disttrainingjob9d49bb56" -r .spec.clusterIP)" None
     wait_job "$CAICLOUD" dist-training-job 30 '.status.phase == "Running"'
     delete_job "$CAICLOUD" dist-training-job
 }
@@ -450,7 +450,7 @@ crash_jobs_story() {
     {
         # Whether somebody was there to see that a job runs is no matter.
         for kind in "$CAICLOUD" "$TFJOBS" "$PYTORCHJOBS"; do
-            api GET "$(jobs_path "$kind")" | jq -Sc --arg namespace "$NS" '.items[] | {name: .metadata.name, status} |
+            get_jq "$(jobs_path "$kind")" -Sc --arg namespace "$NS" '.items[] | {name: .metadata.name, status} |
                 del(.. | .lastTransitionTime?, .lastUpdateTime?, .startTime?, .completionTime?) |
                 del(.status.conditions[] | select(.type == "Running" or .type == "Suspended")) |
                 walk(if type == "string" then gsub($namespace; "NAMESPACE") else . end)'

@@ -14,11 +14,11 @@ jobs_leads() { # number
 jobs_pid() { awk -v name="jobs-$1" '$1 == name { print $2 }' "$RUN/pids" | tail -n 1; } # number
 
 jobs_succeeded() { # at least
-    api GET "$(jobs_path "$TFJOBS")" | jq -e --argjson least "$1" '[.items[] | '"$HAS"' select(has("Succeeded"))] | length >= $least'
+    get_jq "$(jobs_path "$TFJOBS")" -e --argjson least "$1" '[.items[] | '"$HAS"' select(has("Succeeded"))] | length >= $least'
 }
 
 jobs_frameworks() { # at least
-    api GET "$(frameworks_path)" | jq -e --argjson least "$1" '.items | length >= $least'
+    get_jq "$(frameworks_path)" -e --argjson least "$1" '.items | length >= $least'
 }
 
 submit_numbered_jobs() { # from to
@@ -55,7 +55,7 @@ run_jobs_leaders() {
     end_records
     expect "Frameworks that were made" "$(made frameworks)" "15 of 15"
     expect "Pods that were made" "$(made pods)" "30 of 30"
-    expect "Events that two say" "$(api GET "/api/v1/namespaces/$NS/events" | jq -r '.items[] | select(.source.component == "fc-jobs") |
+    expect "Events that two say" "$(get_jq "/api/v1/namespaces/$NS/events" -r '.items[] | select(.source.component == "fc-jobs") |
         "\(.involvedObject.uid) \(.reason) \(.message)"' | sort | uniq -d)" ""
     keep_control_plane
 }

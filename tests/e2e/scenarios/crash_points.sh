@@ -116,7 +116,7 @@ crash_story() {
     {
         # Whether a phase was seen in which nobody was there to look is no matter; nor is which of two equals was last, nor
         # whether somebody took it over, nor for how long a Pod has waited.
-        api GET "$(frameworks_path)" | jq -S --arg namespace "$NS" "$(<"$here/lib/normalise.jq")"' |
+        get_jq "$(frameworks_path)" -S --arg namespace "$NS" "$(<"$here/lib/normalise.jq")"' |
             [.items[] | {name: .metadata.name, status} |
                 del(.. | .runTime?, .podIP?, .podHostIP?, .podNodeName?, .fenced?, .writer?, .waitingTime?) |
                 walk(if type == "string" then gsub(

@@ -27,11 +27,11 @@ wait_leads() { # number seconds
 }
 
 lease_is() { # expression
-    api GET "$(election_lease)" | jq -e "$1"
+    get_jq "$(election_lease)" -e "$1"
 }
 
 record_is() { # expression
-    api GET "$(election_record)" | jq -e "$1"
+    get_jq "$(election_record)" -e "$1"
 }
 
 # A cluster with two watchers, of which the first leads.
@@ -68,7 +68,7 @@ run_election_killed() {
     expect_ran_once $((20 * 3))
     expect "epoch" "$(metric "$(candidate_address 2)" frameworkcontroller_epoch)" 2
     end_candidates
-    expect "the Lease is given back" "$(api GET "$(election_lease)" | jq -r '.spec.holderIdentity // ""')" ""
+    expect "the Lease is given back" "$(get_jq "$(election_lease)" -r '.spec.holderIdentity // ""')" ""
 }
 
 # SIGTERM: the Lease is given back at once, so nobody waits for its end.
@@ -121,7 +121,7 @@ run_election_lease_by_hand() {
     two_watchers --workers 2 "${QUICK_ELECTION[@]}"
     record_pods
     submit_many f 10 4 2
-    holder=$(api GET "$(election_lease)" | jq .spec.holderIdentity)
+    holder=$(get_jq "$(election_lease)" .spec.holderIdentity)
     # Deleted: who leads puts it back, and leads by a new epoch, which the record tells.
     api DELETE "$(election_lease)" >/dev/null
     wait_for 10 "the Lease is back" lease_is ".spec.leaseTransitions == 2 and .spec.holderIdentity == $holder"

@@ -46,7 +46,7 @@ forget_versions_embedded() {
 
 forget_versions_kubernetes() {
     local version
-    version=$(api GET "$(frameworks_path)" | jq -r .metadata.resourceVersion)
+    version=$(get_jq "$(frameworks_path)" -r .metadata.resourceVersion)
     wait_for 20 "version $version is forgotten" is_forgotten "$version"
     proxy proxy reset
     proxy proxy pass

@@ -150,7 +150,7 @@ run_fault_cut_writes() {
     wait_for 60 "all Pods are created" created_at_least 25
 }
 
-pod_count() { api GET "/api/v1/namespaces/$NS/pods" | jq '.items | length'; }
+pod_count() { get_jq "/api/v1/namespaces/$NS/pods" '.items | length'; }
 created_at_least() { (($(pod_count) >= $1)); }
 
 # No connection to the port has bytes that nobody has read.

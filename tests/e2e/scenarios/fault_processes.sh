@@ -17,7 +17,7 @@ run_fault_sigstop_reconciler() {
     held=$(grep 'shards' one.log | tail -n 1)
     wait_for 30 "the other has all shards" owns two 64
     wait_for 60 "all Frameworks are Completed" completed_at_least 30
-    before=$(api GET "$(frameworks_path)" | jq -r '.items[] | "\(.metadata.name) \(.metadata.resourceVersion)"')
+    before=$(get_jq "$(frameworks_path)" -r '.items[] | "\(.metadata.name) \(.metadata.resourceVersion)"')
     said=$(wc -l <one.log)
     kill -CONT "$(pid_of one)"
     wait_for 30 "it has shards again" owns_since_line one "$said"
@@ -25,7 +25,7 @@ run_fault_sigstop_reconciler() {
     [[ $held =~ ran\ out|were\ taken\ away ]] ||
         expect_match "what it did first" "$(sed -n "$((said + 1)),\$ { /shards/p }" one.log | head -n 1)" 'ran out|were revoked'
     expect "what it wrote of others' Frameworks" \
-        "$(api GET "$(frameworks_path)" | jq -r '.items[] | "\(.metadata.name) \(.metadata.resourceVersion)"')" "$before"
+        "$(get_jq "$(frameworks_path)" -r '.items[] | "\(.metadata.name) \(.metadata.resourceVersion)"')" "$before"
     submit_many g 10 0 3
     expect_all_once 40 3
 }
@@ -163,4 +163,4 @@ host_changes() { # ip reconciler-address
 metric_above() { (($(metric "$1" "$2") > $3)); } # address name value
 host_in_status() { framework f '.status.attemptStatus.taskRoleStatuses[0].taskStatuses[0].attemptStatus.podHostIP'; }
 
-pods_at_least() { (($(api GET "/api/v1/namespaces/$NS/pods" | jq '.items | length') >= $1)); } # number
+pods_at_least() { (($(get_jq "/api/v1/namespaces/$NS/pods" '.items | length') >= $1)); } # number

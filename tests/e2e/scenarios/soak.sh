@@ -138,7 +138,7 @@ EOT
 # Each kind has one end: code, retries of the Framework, retries of the first TaskRole's Tasks. (How many Tasks are left
 # of those that were scaled down depends on what was first, their end or the Framework's.)
 expect_frameworks_of_kinds() {
-    expect_lines "how they ended" "$(api GET "$(frameworks_path)" | jq -r '.items[] | (.metadata.name | sub("[0-9]+$"; "")) as $kind |
+    expect_lines "how they ended" "$(get_jq "$(frameworks_path)" -r '.items[] | (.metadata.name | sub("[0-9]+$"; "")) as $kind |
         .status | "\($kind) \(.attemptStatus.completionStatus.code) \(.retryPolicyStatus.totalRetriedCount) \([
         .attemptStatus.taskRoleStatuses[0].taskStatuses[].retryPolicyStatus.totalRetriedCount] | unique | tostring)"' | LC_ALL=C sort -u)" \
         "$(cat)"
