@@ -71,9 +71,10 @@ struct kube_client {
 	struct ev_loop *loop;
 	const struct kube_config *config;
 	struct credentials credentials;
-	unsigned tls_generation; /* of the transports in use */
-	char *user_agent;
+	unsigned tls_generation;       /* of the transports in use */
+	char *user_agent;              /* the header */
 	char *url_base;                /* scheme://host:port as libcurl sees it */
+	CURLU *url;                    /* the same, taken apart */
 	char *url_prefix;              /* the rest of the server's URL: "", "/prefix" */
 	struct curl_slist *connect_to; /* the real host, when url_base names tls-server-name instead */
 	char *host_header;             /* likewise */

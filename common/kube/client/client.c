@@ -449,7 +449,8 @@ struct kube_client *kube_client_new(struct ev_loop *loop, const struct kube_conf
 	client = mem_calloc(1, sizeof(*client));
 	client->loop = loop;
 	client->config = config;
-	client->user_agent = mem_strdup(options->user_agent == NULL ? "frameworkcontroller" : options->user_agent);
+	client->user_agent = mem_printf("User-Agent: %s",
+					options->user_agent == NULL ? "frameworkcontroller" : options->user_agent);
 	client->max_connections = options->max_connections > 0 ? (size_t)options->max_connections : DEFAULT_CONNECTIONS;
 	client->fenced = options->fenced;
 	client->idle_handles = mem_calloc(IDLE_HANDLES_MAX, sizeof(*client->idle_handles));
@@ -509,6 +510,7 @@ void kube_client_free(struct kube_client *client)
 	warnings_free(&client->warnings);
 	curl_slist_free_all(client->connect_to);
 	free(client->host_header);
+	curl_url_cleanup(client->url);
 	free(client->url_base);
 	free(client->url_prefix);
 	free(client->user_agent);

@@ -17,9 +17,24 @@ enum { CONNECT_TIMEOUT_MS = 10000 };
 enum { STREAM_READ_BYTES = 128 * 1024 };
 /* The buffer of a stream's data is freed rather than kept past this. */
 enum { FRESH_KEPT_BYTES = 256 * 1024 };
+/* libcurl asks before it sends a MiB or more. */
+enum { ASKED_BEFORE_BYTES = 512 * 1024 };
 /* libcurl's deadline comes so much later than ours, which needs the connection as it is before libcurl ends the
  * request's stream on it. */
 enum { TIMEOUT_LATER_MS = 500 };
+
+static int take_apart(struct kube_client *client, struct error *err)
+{
+	CURLUcode code;
+
+	client->url = curl_url();
+	if (client->url == NULL)
+		mem_exhausted();
+	code = curl_url_set(client->url, CURLUPART_URL, client->url_base, 0);
+	return code == CURLUE_OK ? 0
+				 : error_set(err, "%s: server \"%s\": %s", client->config->source,
+					     client->config->server, curl_url_strerror(code));
+}
 
 int exchange_resolve_server(struct kube_client *client, struct error *err)
 {
@@ -43,7 +58,7 @@ int exchange_resolve_server(struct kube_client *client, struct error *err)
 	client->url_prefix = mem_strdup(port_end);
 	if (!client->tls || name == NULL) {
 		client->url_base = mem_strndup(server, (size_t)(port_end - server));
-		return 0;
+		return take_apart(client, err);
 	}
 	/* libcurl takes SNI and the name to verify from the URL: name that one there, and connect elsewhere */
 	host_end = *host == '[' ? strchr(host, ']') : host + strcspn(host, ":/");
@@ -57,7 +72,7 @@ int exchange_resolve_server(struct kube_client *client, struct error *err)
 	client->url_base = mem_printf("https://%s:%s", name, port);
 	client->host_header = mem_printf("Host: %s:%s", real, port);
 	client->connect_to = curl_slist_append(NULL, entry);
-	return 0;
+	return take_apart(client, err);
 }
 
 void deliver_later(struct kube_client *client)
@@ -184,7 +199,8 @@ static void add_headers(struct kube_call *call)
 			   call->request.content_type == NULL ? "application/json" : call->request.content_type);
 		add_header(call, line.data);
 		/* libcurl would ask before sending a large body, and wait a second for the answer */
-		add_header(call, "Expect:");
+		if (call->request.body_len >= ASKED_BEFORE_BYTES)
+			add_header(call, "Expect:");
 	}
 	authorization = credentials_authorization(&client->credentials);
 	if (authorization != NULL)
@@ -192,13 +208,14 @@ static void add_headers(struct kube_call *call)
 	call->token_generation = client->credentials.token_generation;
 	for (char **at = client->config->impersonate; at != NULL && *at != NULL; at++)
 		add_header(call, *at);
+	add_header(call, client->user_agent); /* libcurl would print that of an option twice */
 	if (client->host_header != NULL)
 		add_header(call, client->host_header);
 	buf_free(&line);
 }
 
-/* libcurl takes a URL apart and puts it together again for each request, byte by byte: it gets the constant part as the
- * URL, and the path beside it. A proxy gets the whole URL. */
+/* libcurl takes a URL apart and puts it together again for each request, byte by byte: it gets the constant part, taken
+ * apart already, and the path beside it. A proxy gets the whole URL. */
 static void set_url(struct kube_call *call)
 {
 	const struct kube_client *client = call->client;
@@ -218,8 +235,10 @@ static void set_url(struct kube_call *call)
 			buf_printf(&target, "%lldms", (long long)call->allowed_ms);
 	}
 	curl_easy_setopt(call->easy, CURLOPT_URL, whole ? target.data : client->url_base);
-	if (!whole)
+	if (!whole) {
+		curl_easy_setopt(call->easy, CURLOPT_CURLU, client->url);
 		curl_easy_setopt(call->easy, CURLOPT_REQUEST_TARGET, target.data);
+	}
 	buf_free(&target);
 }
 
@@ -321,7 +340,6 @@ void exchange_prepare(struct kube_call *call)
 	set_method(call);
 	curl_easy_setopt(easy, CURLOPT_PRIVATE, call);
 	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, call->headers);
-	curl_easy_setopt(easy, CURLOPT_USERAGENT, client->user_agent);
 	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, call->curl_error);
 	curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, call->request.gzip ? "gzip" : NULL);
 	curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open);

@@ -1,7 +1,7 @@
-/* Answers that go on: watches and logs. What they have to say is written to the socket from here, as HTTP/1.1 chunks, or
- * as it is for a client of HTTP/1.0: of a connection libmicrohttpd takes only as much as half its memory in a turn in which it answers a request of every
- * other one, and news would lag behind answers. Meanwhile the connection is suspended: a client that leaves is seen
- * only by watching its socket. */
+/* Answers that go on: watches and logs. What they have to say is written to the socket from here, as HTTP/1.1 chunks,
+ * or as it is for a client of HTTP/1.0: of a connection libmicrohttpd takes only as much as half its memory in a turn
+ * in which it answers a request of every other one, and news would lag behind answers. Meanwhile the connection is
+ * suspended: a client that leaves is seen only by watching its socket. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>

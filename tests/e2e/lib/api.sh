@@ -3,9 +3,9 @@
 FRAMEWORK_API=/apis/frameworkcontroller.microsoft.com/v1
 JQ=(jq)
 
-# Without TLS, which kubectl proxy takes off, a server is asked by bash itself: where the start of a process is dear, curl takes as much time as a hundred
-# requests. Sets `code`, and `asked`: what is left to read there is the answer's body. A server whose etcd stood still
-# answers 500 or 504, and may have done all the same what it was asked for: it is asked again, and `again` is not empty.
+# Bash itself asks a server without TLS, which a proxy by kubectl removes: on some machines curl takes 60 ms of processor time
+# for its start. Sets `code`, and `asked`: the rest to be read there is the answer's body. A server whose etcd stood still
+# answers 500 or 504 although it may have done what it was asked for: it is asked again, and `again` is not empty.
 http_ask() { # METHOD PATH [BODY [CONTENT-TYPE]]
     local LC_ALL=C IFS=' ' address=${api_plain#http://} body=${3:-} line
     again=
@@ -219,7 +219,8 @@ create() { # jq-program [jq arguments...]
     local program=$1 body
     shift
     while read -r body; do
-        api POST "$FRAMEWORK_API/namespaces/$NS/frameworks" "$body" >"$RUN/out/$scenario.created" || { cat "$RUN/out/$scenario.created"; return 1; }
+        api POST "$FRAMEWORK_API/namespaces/$NS/frameworks" "$body" >"$RUN/out/$scenario.created" ||
+            { cat "$RUN/out/$scenario.created"; return 1; }
     done < <(jq -cn "$@" "$JQ_WORDS $program")
     wait "$!" # a program that is wrong makes none
 }

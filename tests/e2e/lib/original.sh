@@ -5,7 +5,8 @@ subresource=
 # The status as the original writes it: into the object itself, as its CRD has no subresource; under ours, subresource is
 # /status.
 write_original_status() { # framework state [config-map-uid pod-uids]
-    api PUT "$(frameworks_path)/$1$subresource" "$(get_jq "$(frameworks_path)/$1" -c --arg state "$2" --arg map "${3:-}" --arg pods "${4:-}" '
+    api PUT "$(frameworks_path)/$1$subresource" "$(get_jq "$(frameworks_path)/$1" -c --arg state "$2" --arg map "${3:-}" \
+        --arg pods "${4:-}" '
         def null_if_empty: if . == "" then null else . end;
         ($state == "AttemptRunning") as $running | ($state == "Completed") as $over |
         (.status.attemptStatus.taskRoleStatuses // [.spec.taskRoles[] |

@@ -84,7 +84,7 @@ created_all() { # prefix count
     k create --validate=false -f "$list" >/dev/null && return
     k create --validate=false -f "$list" >/dev/null || true
     expect "Frameworks $1…" \
-        "$(get_jq "$FRAMEWORK_API/namespaces/$NS/frameworks" --arg prefix "$1" '[.items[].metadata.name | select(test("^\($prefix)[0-9]+$"))] | length')" \
+        "$(get_jq "$(frameworks_path)" --arg prefix "$1" '[.items[].metadata.name | select(test("^\($prefix)[0-9]+$"))] | length')" \
         "$2"
 }
 

@@ -27,7 +27,8 @@ run_crd_subresource() {
     status=$(get_jq "$(frameworks_path)/f" -cS .status)
     patch_framework f '{"status": {"state": "Completed"}, "spec": {"description": "x"}}'
     wait_observed f
-    expect "status" "$(get_jq "$(frameworks_path)/f" -cS '.status | del(.observedGeneration)')" "$(jq -c 'del(.observedGeneration)' <<<"$status")"
+    expect "status" "$(get_jq "$(frameworks_path)/f" -cS '.status | del(.observedGeneration)')" \
+        "$(jq -c 'del(.observedGeneration)' <<<"$status")"
     api PATCH "$(frameworks_path)/f/status" '{"spec": {"description": "y"}, "metadata": {"annotations": {"z": "1"}}}' \
         application/merge-patch+json >/dev/null
     expect "spec" "$(framework f '.spec.description')" x
