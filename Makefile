@@ -209,7 +209,7 @@ sim: $(BUILD)/fc-sim
 test-sim: $(BUILD)/fc-sim
 	$< --failover
 	$< --seed 7123 --hash
-	$< --seeds 50000 --seconds 900 --jobs $$(nproc)
+	$< --seeds 50000 --seconds 600 --jobs $$(nproc)
 
 # The figures of ARCHITECTURE.md §11; ROWS="batch 'barrier*'" picks some, BENCH_FLAGS as tests/bench/run.sh --help says.
 bench: $(E2E_PROGRAMS)
