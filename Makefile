@@ -205,7 +205,7 @@ test-real: $(E2E_PROGRAMS)
 sim: $(BUILD)/fc-sim
 	$< --seeds $(or $(SEEDS),2000) --first $(or $(SEED),1) --seconds $(or $(SECONDS),0) --jobs $$(nproc)
 
-# 50 000 seeds, or as many as 15 minutes allow.
+# 50 000 seeds, or as many as 10 minutes allow.
 test-sim: $(BUILD)/fc-sim
 	$< --failover
 	$< --seed 7123 --hash
