@@ -129,7 +129,7 @@ start_apiserver() {
         fail kube-apiserver "kube-apiserver made no namespaces"
 }
 
-# Serves the API to who speaks no TLS, as the user admin.
+# Serves the API to clients that speak no TLS, as the user admin.
 start_proxy() {
     launch kubectl-proxy "$bin/kubectl" --kubeconfig=kubeconfig proxy --port=0
     await kubectl-proxy "kubectl proxy" grep -q "^Starting to serve on " kubectl-proxy.log ||

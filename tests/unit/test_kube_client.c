@@ -55,6 +55,18 @@ static void test_server_with_path(void **state)
 	assert_int_equal(fixture->seen[0].status, 200);
 }
 
+/* libcurl's words, and where the server is named. */
+static void test_malformed_server(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct kube_client_options options = {0};
+	struct error err;
+
+	mem_replace(&fixture->config.server, "http://[::x]:80");
+	assert_null(kube_client_new(fixture->loop, &fixture->config, &options, &err));
+	assert_non_null(strstr(err.message, ": server \"http://[::x]:80\": "));
+}
+
 static void check_post(struct fixture *fixture, struct http_conn *conn)
 {
 	assert_string_equal(http_header(conn, "Content-Type"), "application/json");
@@ -489,6 +501,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		client_test(test_get),
 		client_test(test_server_with_path),
+		client_test(test_malformed_server),
 		client_test(test_methods_with_bodies),
 		client_test(test_delete_without_body),
 		client_test(test_status_object),

@@ -298,6 +298,30 @@ static void news_keep_up_with_answers(void **state)
 		fail_msg("%zu of %d shown when the last was answered", news, NEWS);
 }
 
+/* A client of HTTP/1.0 knows no chunks: lines of JSON follow the head of the answer. */
+static void streams_without_chunks(void **state)
+{
+	struct server *server = *state;
+	struct sockaddr_in address = {.sin_family = AF_INET,
+				      .sin_port = htons((uint16_t)atoi(strrchr(server->url, ':') + 1))};
+	cleanup_buf struct buf answer = {0};
+	char data[4096];
+	ssize_t len;
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	make(server, "first");
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	send_text(fd, "GET " CMS "?watch=1&timeoutSeconds=1 HTTP/1.0\r\nHost: x\r\n\r\n");
+	while ((len = recv(fd, data, sizeof(data), 0)) > 0)
+		buf_append(&answer, data, (size_t)len);
+	close(fd);
+	assert_int_equal(len, 0);
+	assert_non_null(strstr(answer.data, "\r\n\r\n{\"type\":\"ADDED\""));
+	assert_int_equal(answer.data[answer.len - 2], '}');
+	assert_int_equal(answer.data[answer.len - 1], '\n');
+}
+
 /* A client that leaves while nothing happens is noticed, and its watch freed. */
 static void leaving_is_noticed(void **state)
 {
@@ -549,6 +573,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(watches_stream, start, stop),
 		cmocka_unit_test_setup_teardown(news_keep_up_with_answers, start, stop),
+		cmocka_unit_test_setup_teardown(streams_without_chunks, start, stop),
 		cmocka_unit_test_setup_teardown(leaving_is_noticed, start, stop),
 		cmocka_unit_test_setup_teardown(broken_streams, start, stop),
 		cmocka_unit_test_setup_teardown(faults_on_the_wire, start, stop),

@@ -17,7 +17,7 @@ enum { CONNECT_TIMEOUT_MS = 10000 };
 enum { STREAM_READ_BYTES = 128 * 1024 };
 /* The buffer of a stream's data is freed rather than kept past this. */
 enum { FRESH_KEPT_BYTES = 256 * 1024 };
-/* libcurl asks before it sends a MiB or more. */
+/* libcurl asks before it sends a MiB or more; half of that is on the safe side. */
 enum { ASKED_BEFORE_BYTES = 512 * 1024 };
 /* libcurl's deadline comes so much later than ours, which needs the connection as it is before libcurl ends the
  * request's stream on it. */

@@ -29,10 +29,6 @@ http_ask() { # METHOD PATH [BODY [CONTENT-TYPE]]
 api() {
     local asked code again
     [[ $api_of == "$CLUSTER_DIR" ]] || find_api
-    if [[ -z $api_plain ]]; then
-        api_by_curl "$@"
-        return
-    fi
     http_ask "$@" || return
     if [[ $again && $1$code == POST409 ]]; then
         exec {asked}>&-
@@ -44,37 +40,10 @@ api() {
     [[ $code == 2?? || ($again && $1$code == DELETE404) ]] || { echo "$1 $2: the answer is $code" >&2; return 22; }
 }
 
-api_by_curl() {
-    # (bytes, as counting the characters of a long answer takes long)
-    local LC_ALL=C answer status code again=
-    local arguments=(-sS --fail-with-body -X "$1" -w '%{http_code}' -H "Accept: ${accept:-application/json}"
-        "${api_identity[@]}" "$api_server$2")
-    (($# < 3)) || arguments+=(-H "Content-Type: ${4:-application/json}" --data-binary @-)
-    while :; do
-        status=0
-        answer=$(curl "${arguments[@]}" <<<"${3:-}") || status=$?
-        code=${answer: -3}
-        [[ $code == 5?? || $code == 429 ]] && ((${#again} < 5)) || break
-        again+=x
-        pause 1
-    done
-    if [[ $again && $1$code == POST409 ]]; then
-        api GET "$2/$(jq -r .metadata.name <<<"$3")"
-        return
-    fi
-    [[ -z $again || $1$code != DELETE404 ]] || status=0
-    printf '%s' "${answer%???}"
-    return "$status"
-}
-
-# What jq makes of the answer to a GET. Fails when that is not a 2xx, or jq does.
+# What jq makes of the answer to a GET, of a watch as far as jq reads it. Fails when that is not a 2xx, or jq does.
 get_jq() { # path jq-arguments...
     local asked code again status=0
     [[ $api_of == "$CLUSTER_DIR" ]] || find_api
-    if [[ -z $api_plain ]]; then
-        api GET "$1" | jq "${@:2}"
-        return
-    fi
     http_ask GET "$1" || return
     "${JQ[@]}" "${@:2}" <&"$asked" || status=$?
     exec {asked}>&-
@@ -82,32 +51,14 @@ get_jq() { # path jq-arguments...
     return "$status"
 }
 
-# What jq makes of a watch, as far as it reads it; four seconds of it at most.
-watch_jq() { # path with parameters, jq-arguments...
-    local asked code again pid status=0
-    if [[ -n $api_plain ]]; then
-        http_ask GET "$1&watch=1&timeoutSeconds=4" || return
-        "${JQ[@]}" "${@:2}" <&"$asked" || status=$?
-        exec {asked}>&-
-    else
-        exec {asked}< <(exec curl -sN --max-time 4 "${api_identity[@]}" "$api_server$1&watch=1")
-        pid=$!
-        "${JQ[@]}" "${@:2}" <&"$asked" || status=$?
-        kill "$pid" 2>/dev/null || true
-        exec {asked}<&-
-    fi
-    return "$status"
-}
-
-# Finds out what it takes to speak to the cluster, once in a process and those it forks: api_server; api_plain, where there
-# is no TLS, and api_token; arguments of curl.
+# Finds out how to speak to the cluster, once in a process and those it forks: api_server, and arguments of curl; api_plain,
+# its address without TLS, and api_token.
 find_api() {
     local line
     while read -r line; do
         [[ $line != server:* ]] || api_server=${line##* }
     done <"$CLUSTER_DIR/kubeconfig"
-    api_plain=
-    [[ $api_server != http://* ]] || api_plain=$api_server
+    api_plain=$api_server
     [[ ! -e $CLUSTER_DIR/proxy ]] || api_plain=$(<"$CLUSTER_DIR/proxy")
     api_identity=()
     [[ ! -e $CLUSTER_DIR/ca.crt ]] || api_identity+=(--cacert "$CLUSTER_DIR/ca.crt")
@@ -178,7 +129,7 @@ wait_object() { # collection field-selector seconds expression
             fail "not within $(($3 * PATIENCE)) s: $2: $4"
         fi
         if [[ $state != none ]]; then
-            ! watch_jq "$what&resourceVersion=$state" -en \
+            ! get_jq "$what&watch=1&timeoutSeconds=4&resourceVersion=$state" -en \
                 "$JQ_STATUS first(inputs | select(.type != \"DELETED\").object | select($test)) | true" >/dev/null 2>&1 || return 0
         fi
         pause 0.1

@@ -55,7 +55,7 @@ find_tools() {
     export OLDEST_KUBECTL CURRENT_KUBECTL
 }
 
-# The command of find_tools' jq, without the shell that starts it.
+# Sets JQ to the command that find_tools' jq, a script, executes: that saves the start of a shell.
 find_tool_jq() {
     local lib
     JQ=("$(type -P jq)")

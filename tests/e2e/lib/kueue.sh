@@ -61,7 +61,7 @@ stop_kueue() {
 play_kueue() { # Pods checks
     set +eE
     trap - ERR EXIT
-    local path list line answer watch
+    local path list line answer asked code again
     path=$(workloads_path)
     while :; do
         list=$(api GET "$path") || return 0
@@ -69,14 +69,12 @@ play_kueue() { # Pods checks
             # (somebody else was faster, or has deleted it: the next list shows that)
             answer=$(api PATCH "$KUEUE_API/namespaces/$(jq -r .path <<<"$line")" \
                 "$(jq -c '{metadata: {resourceVersion: .version}, status}' <<<"$line")" application/merge-patch+json 2>&1) ||
-                [[ $answer == *"error: 4"0[49]* ]] || echo "what Kueue does is refused: $answer" >&2
+                [[ $answer == *"the answer is 4"0[49] ]] || echo "what Kueue does is refused: $answer" >&2
         done < <(jq -c --argjson quota "$1" --argjson checks "$2" --arg now "$(date -u +%FT%TZ)" -f "$here/kueue/kueue.jq" <<<"$list")
         # until something happens to one of them
-        exec {watch}< <(exec curl -sN --max-time 4 "${api_identity[@]}" \
-            "$api_server$path?watch=1&resourceVersion=$(jq -r .metadata.resourceVersion <<<"$list")")
-        read -r -u "$watch" _ || true
-        kill $! 2>/dev/null || true
-        exec {watch}<&-
+        http_ask GET "$path?watch=1&timeoutSeconds=4&resourceVersion=$(jq -r .metadata.resourceVersion <<<"$list")" || continue
+        read -r -u "$asked" _ || true
+        exec {asked}>&-
     done
 }
 
