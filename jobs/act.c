@@ -23,13 +23,15 @@ enum {
 	/* Statuses of jobs that go on: more than so many a second wait, and still fewer are written to a server whose
 	 * answers take longer than this, ours to gather included. */
 	CHANGES_PER_SEC = 25,
-	CHANGES_AT_ONCE = 50,
+	CHANGES_AT_ONCE = 25,
 	QUICK_ANSWER_MS = 150,
 	BUSY_LOOK_MS = 2000,
 	/* Events that repeat what conditions say. */
 	REPETITIONS_PER_SEC = 10,
-	REPETITIONS_AT_ONCE = 50,
+	REPETITIONS_AT_ONCE = 25,
 };
+
+#define EXECUTION_TYPE "executionType"
 
 /* Of the newest answer, in how long answers take. */
 static const double ANSWER_WEIGHT = 0.1;
@@ -156,24 +158,26 @@ static void warn(struct act *act, struct item *item)
 
 static void on_read(struct step *step, const struct kube_answer *answer)
 {
+	const struct reflector_object object = {.data = answer->body, .len = answer->body_len};
 	struct error err;
 
 	if (answer->absent)
 		job_store_queue_soon(step->item); /* it has gone meanwhile */
 	else if (!answer_succeeded(answer))
 		try_again(step->act, step->item, answer, TROUBLE_READING);
-	else if (job_store_framework(step->act->store, answer->body, answer->body_len, JOB_STORE_READ, &err) < 0)
+	else if (job_store_framework(step->act->store, &object, JOB_STORE_READ, &err) < 0)
 		log_warning("[%s]: the Framework cannot be read: %s", step->item->slot->key, err.message);
 }
 
 /* What we wrote is as it should be, whatever the server made of it. */
 static void take_answer(struct step *step, const struct kube_answer *answer, enum job_store_source source)
 {
+	const struct reflector_object object = {.data = answer->body, .len = answer->body_len};
 	struct item *item = step->item;
 	struct object_identity identity;
 	struct error err;
 
-	if (job_store_framework(step->act->store, answer->body, answer->body_len, source, &err) < 0)
+	if (job_store_framework(step->act->store, &object, source, &err) < 0)
 		log_warning("[%s]: the Framework cannot be read: %s", item->slot->key, err.message);
 	else if (object_identity_read(answer->body, answer->body_len, &identity)) {
 		item->checked = identity.generation;
@@ -212,6 +216,8 @@ static void create(struct act *act, struct item *item)
 {
 	const struct job *job = &item->job;
 	cleanup_free char *path = frameworks_path(job, NULL);
+	cleanup_free char *head = NULL;
+	cleanup_free char *body = NULL;
 	json_t *owners = json_array();
 	json_t *metadata;
 
@@ -223,11 +229,14 @@ static void create(struct act *act, struct item *item)
 				  "labels", json_incref(item->translation.labels), "annotations",
 				  json_object_of(VIEW_TRANSLATION, json_string(item->note), NULL), "ownerReferences",
 				  owners, NULL);
+	head = json_text(metadata);
+	json_decref(metadata);
+	body = mem_printf("{\"apiVersion\":\"" FRAMEWORK_API_VERSION
+			  "\",\"kind\":\"Framework\",\"metadata\":%s,\"spec\":%s}",
+			  head, item->spec);
 
 	log_v(1, "[%s/%s]: creating Framework %s", job->ns, job->name, item->translation.framework);
-	step_send(step_new(act, item, on_created), "POST", path, METADATA_ONLY,
-		  json_object_of("apiVersion", json_string(FRAMEWORK_API_VERSION), "kind", json_string("Framework"),
-				 "metadata", metadata, "spec", json_incref(item->translation.spec), NULL));
+	step_send_text(step_new(act, item, on_created), "POST", path, METADATA_ONLY, body);
 }
 
 static void on_patched(struct step *step, const struct kube_answer *answer)
@@ -246,12 +255,22 @@ static void on_patched(struct step *step, const struct kube_answer *answer)
 	take_answer(step, answer, JOB_STORE_WHOLE);
 }
 
+/* The Framework's spec as it should be. A new reference. */
+static json_t *wanted_spec(const struct item *item, bool stop)
+{
+	json_t *spec = json_parse(item->spec, strlen(item->spec), NULL);
+
+	json_object_set_new(spec, EXECUTION_TYPE, json_string(stop ? "Stop" : "Start"));
+	return spec;
+}
+
 /* The uid is a precondition: a namesake is not changed. */
-static void patch(struct act *act, struct item *item)
+static void patch(struct act *act, struct item *item, bool stop)
 {
 	const struct view *view = item->slot->view;
 	cleanup_free char *path = frameworks_path(&item->job, job_store_framework_name(item));
 	cleanup_json json_t *stored = view_spec(view);
+	cleanup_json json_t *wanted = wanted_spec(item, stop);
 	json_t *labels = json_deep_copy(item->translation.labels);
 
 	if (item->problem == NULL) /* else the labels are those of a former spec */
@@ -259,8 +278,7 @@ static void patch(struct act *act, struct item *item)
 	log_v(1, "[%s/%s]: changing Framework %s", item->job.ns, item->job.name, item->translation.framework);
 	step_send(step_new(act, item, on_patched), "PATCH", path, NULL,
 		  json_pack("{s:{s:s, s:o, s:{s:s}}, s:o}", "metadata", "uid", view->identity.uid, "labels", labels,
-			    "annotations", VIEW_TRANSLATION, item->note, "spec",
-			    patch_make(stored, item->translation.spec)));
+			    "annotations", VIEW_TRANSLATION, item->note, "spec", patch_make(stored, wanted)));
 }
 
 /* Whether the Framework's spec is as it should be. */
@@ -268,6 +286,7 @@ static bool is_current(struct item *item, bool stop)
 {
 	const struct view *view = item->slot->view;
 	cleanup_json json_t *stored = NULL;
+	cleanup_json json_t *wanted = NULL;
 
 	if (item->slot->read || view->note == NULL || strcmp(view->note, item->note) != 0 || view->stopped != stop)
 		return false;
@@ -275,7 +294,8 @@ static bool is_current(struct item *item, bool stop)
 	if (item->checked == view->identity.generation)
 		return true;
 	stored = view_spec(view);
-	if (!patch_contains(stored, item->translation.spec))
+	wanted = wanted_spec(item, stop);
+	if (!patch_contains(stored, wanted))
 		return false;
 	item->checked = view->identity.generation;
 	return true;
@@ -352,11 +372,12 @@ static void look_at_finished(struct act *act, struct item *item)
 
 static void on_runtime_id(struct step *step, const struct kube_answer *answer)
 {
+	const struct reflector_object object = {.data = answer->body, .len = answer->body_len};
 	struct error err;
 
 	if (!answer_succeeded(answer))
 		try_again(step->act, step->item, answer, TROUBLE_UPDATING);
-	else if (job_store_job(step->act->store, step->item->job.kind, answer->body, answer->body_len, &err) < 0)
+	else if (job_store_job(step->act->store, step->item->job.kind, &object, &err) < 0)
 		log_warning("%s", err.message);
 }
 
@@ -383,6 +404,15 @@ static void set_runtime_id(struct act *act, struct item *item)
 
 /* ---- steps ------------------------------------------------------------------------------------------------------- */
 
+/* The translation is the item's from now on. */
+static void keep(struct item *item)
+{
+	item->translated = true;
+	item->spec = json_text(item->translation.spec);
+	json_decref(item->translation.spec);
+	item->translation.spec = NULL;
+}
+
 /* What the Framework was made from, for a job whose spec is refused now: it goes on as it was. The translation counts
  * until the spec changes again. */
 static void recover(struct act *act, struct item *item)
@@ -398,7 +428,8 @@ static void recover(struct act *act, struct item *item)
 	spec = view_spec(view);
 	if (job_translation_recover(&item->job, view->note, spec, &item->translation) < 0)
 		return;
-	item->translated = true;
+	json_object_set_new(item->translation.spec, EXECUTION_TYPE, json_string("Start"));
+	keep(item);
 	item->note = mem_strdup(view->note);
 }
 
@@ -410,8 +441,8 @@ static void translate(struct act *act, struct item *item)
 		return;
 	item->job.gang_scheduler = act->gang_scheduler;
 	if (item->problem == NULL && job_translate(&item->job, &item->translation, &err) == 0) {
-		item->translated = true;
-		item->note = job_note(&item->job, &item->translation);
+		keep(item);
+		item->note = job_note(&item->job, &item->translation, item->spec);
 		return;
 	}
 	if (item->problem == NULL) {
@@ -474,11 +505,6 @@ static bool status_is_due(struct act *act, struct item *item, const struct job_o
 	return false;
 }
 
-static void set_execution(struct item *item, bool stop)
-{
-	json_object_set_new(item->translation.spec, "executionType", json_string(stop ? "Stop" : "Start"));
-}
-
 /* The Framework first, then the job's status: the end of a job is written when nothing of it can go on. */
 static void bring_about(struct act *act, struct item *item)
 {
@@ -486,7 +512,6 @@ static void bring_about(struct act *act, struct item *item)
 	struct job_outcome outcome;
 
 	if (view == NULL) {
-		set_execution(item, false);
 		create(act, item);
 		return;
 	}
@@ -497,9 +522,8 @@ static void bring_about(struct act *act, struct item *item)
 	job_status(&item->job, &item->translation, view->progress.present ? &view->progress : NULL, view->stopped,
 		   clock_wall_ms() / 1000, &outcome);
 	/* a Framework that is stopped stays so */
-	set_execution(item, outcome.stop);
 	if (view->identity.deletion_time == 0 && !is_current(item, outcome.stop))
-		patch(act, item);
+		patch(act, item, outcome.stop);
 	else if (status_is_due(act, item, &outcome))
 		write_status(act, item, &outcome);
 	job_outcome_free(&outcome);

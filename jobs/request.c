@@ -49,16 +49,15 @@ struct step *step_new(struct act *act, struct item *item,
 	return step;
 }
 
-void step_send(struct step *step, const char *method, const char *path, const char *accept, json_t *body)
+void step_send_text(struct step *step, const char *method, const char *path, const char *accept, const char *body)
 {
-	cleanup_free char *text = body == NULL ? NULL : json_text(body);
 	const struct kube_request request = {
 		.method = method,
 		.path = path,
 		.accept = accept,
 		.content_type = strcmp(method, "PATCH") == 0 ? MERGE_PATCH : NULL,
-		.body = text,
-		.body_len = text == NULL ? 0 : strlen(text),
+		.body = body,
+		.body_len = body == NULL ? 0 : strlen(body),
 		.timeout_ms = REQUEST_TIMEOUT_MS,
 		.before_send = before_send,
 		.server_timeout = true,
@@ -66,7 +65,14 @@ void step_send(struct step *step, const char *method, const char *path, const ch
 
 	step->sent_ms = clock_boot_ms();
 	step->item->call = kube_client_call(step->act->client, &request, on_done, step);
+}
+
+void step_send(struct step *step, const char *method, const char *path, const char *accept, json_t *body)
+{
+	cleanup_free char *text = body == NULL ? NULL : json_text(body);
+
 	json_decref(body);
+	step_send_text(step, method, path, accept, text);
 }
 
 char *job_path(const struct job *job, const char *subresource)

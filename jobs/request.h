@@ -28,6 +28,8 @@ struct step *step_new(struct act *act, struct item *item,
 /* Sends the request if this process leads when its turn comes. accept NULL: the whole object. body NULL: none; its
  * reference is taken over. A PATCH is a merge patch. The step is freed. */
 void step_send(struct step *step, const char *method, const char *path, const char *accept, json_t *body);
+/* The same with a body that is text already. */
+void step_send_text(struct step *step, const char *method, const char *path, const char *accept, const char *body);
 
 /* The caller frees. */
 char *job_path(const struct job *job, const char *subresource);

@@ -47,7 +47,7 @@ static int on_framework(void *arg, const struct reflector_object *object, bool g
 		job_store_framework_gone(sources->store, object->data, object->len);
 		return 0;
 	}
-	return job_store_framework(sources->store, object->data, object->len, JOB_STORE_WHOLE, err);
+	return job_store_framework(sources->store, object, JOB_STORE_WHOLE, err);
 }
 
 static void on_frameworks_begin(void *arg)
@@ -94,7 +94,7 @@ static int on_job(void *arg, const struct reflector_object *object, bool gone, s
 	const struct job_source *source = arg;
 
 	if (!gone)
-		return job_store_job(source->sources->store, source->kind, object->data, object->len, err);
+		return job_store_job(source->sources->store, source->kind, object, err);
 	job_store_job_gone(source->sources->store, source->kind, object->data, object->len);
 	return 0;
 }

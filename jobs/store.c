@@ -147,6 +147,8 @@ static void drop_translation(struct item *item)
 	if (item->translated)
 		job_translation_free(&item->translation);
 	item->translated = false;
+	free(item->spec);
+	item->spec = NULL;
 	free(item->note);
 	item->note = NULL;
 	free(item->problem);
@@ -302,17 +304,18 @@ struct item *job_store_next(struct job_store *store)
 	return NULL;
 }
 
-int job_store_job(struct job_store *store, enum job_kind kind, const char *text, size_t len, struct error *err)
+int job_store_job(struct job_store *store, enum job_kind kind, const struct reflector_object *object, struct error *err)
 {
 	struct object_identity identity;
 	struct item *item;
 
-	if (!object_identity_read(text, len, &identity))
+	if (!object_identity_read(object->data, object->len, &identity))
 		return error_set(err, "a %s has no metadata.namespace, name or resourceVersion, expected strings",
 				 job_names(kind)->full);
+	reflector_note_version(object, identity.resource_version);
 	HASH_FIND_STR(store->items[kind], identity.key, item);
 	if (item == NULL) {
-		item = take_job(store, kind, identity.key, NULL, text, len, err);
+		item = take_job(store, kind, identity.key, NULL, object->data, object->len, err);
 		if (item != NULL)
 			job_store_queue(item);
 	} else {
@@ -320,8 +323,8 @@ int job_store_job(struct job_store *store, enum job_kind kind, const char *text,
 		if (version_compare(identity.resource_version, item->job.version) > 0 &&
 		    (item->news == NULL || version_compare(identity.resource_version, item->news_version) > 0)) {
 			free(item->news);
-			item->news = mem_memdup(text, len);
-			item->news_len = len;
+			item->news = mem_memdup(object->data, object->len);
+			item->news_len = object->len;
 			mem_replace(&item->news_version, identity.resource_version);
 			job_store_queue(item);
 		}
@@ -390,16 +393,17 @@ static bool is_known(const struct slot *slot, const char *version, enum job_stor
 	return order < 0 || (order == 0 && (!slot->partial || source == JOB_STORE_METADATA));
 }
 
-int job_store_framework(struct job_store *store, const char *text, size_t len, enum job_store_source source,
+int job_store_framework(struct job_store *store, const struct reflector_object *object, enum job_store_source source,
 			struct error *err)
 {
 	const bool read = source == JOB_STORE_READ;
 	struct object_identity identity;
 	struct slot *slot;
 
-	if (!object_identity_read(text, len, &identity))
+	if (!object_identity_read(object->data, object->len, &identity))
 		return error_set(err,
 				 "a Framework has no metadata.namespace, name or resourceVersion, expected strings");
+	reflector_note_version(object, identity.resource_version);
 	slot = slot_get(store, identity.key);
 	slot->list = store->framework_list;
 	if (is_known(slot, identity.resource_version, source)) {
@@ -409,7 +413,7 @@ int job_store_framework(struct job_store *store, const char *text, size_t len, e
 	}
 	slot->read = read;
 	slot->partial = source == JOB_STORE_METADATA;
-	slot->view = view_renew(slot->view, &identity, text, len);
+	slot->view = view_renew(slot->view, &identity, object->data, object->len);
 	slot_queue(slot);
 	return 0;
 }

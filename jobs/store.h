@@ -8,7 +8,7 @@
 
 #include "common/base/backoff.h"
 #include "common/base/hash.h"
-#include "common/kube/client.h"
+#include "common/kube/reflector.h"
 #include "jobs/kinds/translate.h"
 #include "jobs/view.h"
 
@@ -39,9 +39,10 @@ struct item {
 	uint64_t list;
 	bool gone; /* deleted, and freed when its call has ended */
 
-	bool translated; /* the translation is valid */
-	struct job_translation translation;
-	char *note;    /* of the translation (job_note()) */
+	bool translated;                    /* the translation is valid */
+	struct job_translation translation; /* without its spec */
+	char *spec;                         /* of the translation, as JSON text, which takes a quarter of the memory */
+	char *note;                         /* of the translation (job_note()) */
 	char *problem; /* why the spec is refused; NULL: it is not. The translation is that of a former spec then */
 
 	struct kube_call *call; /* at most one */
@@ -66,9 +67,10 @@ struct job_store *job_store_new(struct ev_loop *loop, void (*wake)(void *arg), v
 /* After the client: no item has a call then. */
 void job_store_free(struct job_store *store);
 
-/* The JSON text of an object of a kind as the server has it. 0, or -1 and *err if it cannot be read. A version that is
- * known already changes nothing. */
-int job_store_job(struct job_store *store, enum job_kind kind, const char *text, size_t len, struct error *err);
+/* An object of a kind as the server has it. 0, or -1 and *err if it cannot be read. A version that is known already
+ * changes nothing. */
+int job_store_job(struct job_store *store, enum job_kind kind, const struct reflector_object *object,
+		  struct error *err);
 void job_store_job_gone(struct job_store *store, enum job_kind kind, const char *text, size_t len);
 /* Objects that a list does not show between these two do not exist. */
 void job_store_jobs_begin(struct job_store *store, enum job_kind kind);
@@ -77,8 +79,8 @@ void job_store_jobs_end(struct job_store *store, enum job_kind kind);
 /* Where the text of a Framework is from: the watch or the answer to a PATCH; a GET of one that the watch does not show;
  * an answer with its metadata alone. */
 enum job_store_source { JOB_STORE_WHOLE, JOB_STORE_READ, JOB_STORE_METADATA };
-/* The same for Frameworks; the text of one, which is read when it is looked at. */
-int job_store_framework(struct job_store *store, const char *text, size_t len, enum job_store_source source,
+/* The same for Frameworks, whose texts are read when they are looked at. */
+int job_store_framework(struct job_store *store, const struct reflector_object *object, enum job_store_source source,
 			struct error *err);
 void job_store_framework_gone(struct job_store *store, const char *text, size_t len);
 void job_store_frameworks_begin(struct job_store *store);

@@ -80,13 +80,12 @@ static int read_run_policy(const struct json_field *spec, struct json_field *pol
 	static const char *const policies[] = {"", "All", "None", "Running", NULL};
 	const char *clean;
 	int64_t deadline = 0;
-	bool suspend = false;
 
 	if (json_field_object(spec, "runPolicy", policy, err) < 0 || build_known(policy, known, err) < 0 ||
 	    json_field_int(policy, "activeDeadlineSeconds", 1, INT32_MAX, &deadline, err) < 0 ||
 	    json_field_int(policy, "backoffLimit", 0, INT32_MAX, &out->backoff_limit, err) < 0 ||
 	    json_field_int(policy, "ttlSecondsAfterFinished", 0, INT32_MAX, &out->ttl_sec, err) < 0 ||
-	    json_field_bool(policy, "suspend", &suspend, err) < 0 ||
+	    json_field_bool(policy, "suspend", &out->suspend, err) < 0 ||
 	    check_text(policy, "cleanPodPolicy", policies, "All, Running or None", err) < 0)
 		return -1;
 	clean = json_str(policy->value, "cleanPodPolicy");
@@ -95,7 +94,7 @@ static int read_run_policy(const struct json_field *spec, struct json_field *pol
 			   "spec.runPolicy.cleanPodPolicy %s has no effect: a Framework deletes each Pod when it has "
 			   "ended",
 			   clean);
-	json_object_set_new(out->spec, "suspend", json_boolean(suspend));
+	json_object_set_new(out->spec, "suspend", json_boolean(out->suspend));
 	if (deadline > 0)
 		json_object_set_new(out->spec, "activeDeadlineSec", json_integer(deadline));
 	return 0;

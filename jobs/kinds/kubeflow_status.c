@@ -60,7 +60,7 @@ static void begin(struct work *work)
 static void put_suspension(struct work *work)
 {
 	const char *kind = job_names(work->job->kind)->kind;
-	bool wanted = json_is_true(json_object_get(work->translation->spec, "suspend"));
+	bool wanted = work->translation->suspend;
 	cleanup_free char *message = mem_printf("%s %s is %s.", kind, work->job->name,
 						wanted ? "suspended" : "resumed");
 
@@ -253,8 +253,7 @@ void kubeflow_status(const struct job *job, const struct job_translation *transl
 	end = end_of(&work, stopped);
 	if (end == END_NONE)
 		put_suspension(&work);
-	if (json_object_get(out->status, "startTime") == NULL &&
-	    !json_is_true(json_object_get(translation->spec, "suspend")))
+	if (json_object_get(out->status, "startTime") == NULL && !translation->suspend)
 		set_time(&work, "startTime");
 	put_replicas(&work, end);
 	if (end != END_NONE)

@@ -17,19 +17,18 @@
 static const char *const types[] = {"Chief", "Master", "PS", "Worker", "Evaluator", "Local"};
 enum { LEADERS = 2 /* the first ones */ };
 
-static json_t *checksum(const struct job_translation *translation)
+static json_t *checksum(const struct job_translation *translation, const char *spec)
 {
 	cleanup_free char *labels = json_text(translation->labels);
-	cleanup_free char *spec = json_text(translation->spec);
 	uLong sum = crc32(0, (const unsigned char *)labels, (unsigned)strlen(labels));
 
 	sum = crc32(sum, (const unsigned char *)spec, (unsigned)strlen(spec));
 	return json_sprintf("%08lx-%zx", sum & 0xffffffff, strlen(spec));
 }
 
-char *job_note(const struct job *job, const struct job_translation *translation)
+char *job_note(const struct job *job, const struct job_translation *translation, const char *spec)
 {
-	cleanup_json json_t *note = json_pack("{s:o}", CHECKSUM, checksum(translation));
+	cleanup_json json_t *note = json_pack("{s:o}", CHECKSUM, checksum(translation, spec));
 	const char *name;
 	json_t *value;
 
@@ -97,6 +96,7 @@ int job_translation_recover(const struct job *job, const char *stored, const jso
 	job_framework_name(job->kind, job->name, out->framework);
 	out->backoff_limit = json_int(note, BACKOFF_LIMIT, -1);
 	out->first_decides = json_bool(note, FIRST_DECIDES, false);
+	out->suspend = json_bool(spec, "suspend", false);
 	out->labels = json_pack("{s:s}", JOB_LABEL, job_names(job->kind)->full);
 	out->warnings = json_array();
 	out->spec = json_deep_copy(spec);

@@ -5,8 +5,9 @@
 
 #include "jobs/kinds/translate.h"
 
-/* The annotation's value: JSON. Differs for different translations. The caller frees. */
-char *job_note(const struct job *job, const struct job_translation *translation);
+/* The annotation's value: JSON. Differs for different translations. spec: the text of the translation's spec. The
+ * caller frees. */
+char *job_note(const struct job *job, const struct job_translation *translation, const char *spec);
 
 /* Sets to null in the patch of the Framework's labels those that the job gave when the stored note was written, and no
  * longer gives. stored NULL: none. */

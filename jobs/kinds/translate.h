@@ -22,13 +22,14 @@ struct job_role {
 struct job_translation {
 	char framework[JOB_FRAMEWORK_NAME_SIZE];
 	json_t *labels;   /* of the Framework */
-	json_t *spec;     /* of the Framework, with executionType Start */
+	json_t *spec;     /* of the Framework, with executionType Start; job_status() does not read it */
 	json_t *warnings; /* texts: fields that have no effect, with the reason */
 	struct job_role roles[JOB_ROLES_MAX];
 	size_t role_count;
 	int64_t ttl_sec;       /* the job is deleted so long after its end; -1: never */
 	int64_t backoff_limit; /* the job fails when its Tasks were retried more often in sum; -1: no limit */
 	bool first_decides;    /* the job succeeds when Task 0 of the role "worker" has */
+	bool suspend;          /* as in the spec */
 	bool has_leader;       /* roles[0] decides about success: Chief or Master */
 };
 

@@ -57,7 +57,8 @@ static void expect_same(struct job *job, const struct job_translation *translati
 
 static void look_at_translation(struct job *job, const struct job_translation *translation, const struct view *view)
 {
-	cleanup_free char *note = job_note(job, translation);
+	cleanup_free char *spec = json_text(translation->spec);
+	cleanup_free char *note = job_note(job, translation, spec);
 	cleanup_json json_t *patch = patch_make(job->spec, translation->spec);
 	cleanup_json json_t *labels = json_object();
 	struct job_translation recovered;
@@ -70,7 +71,7 @@ static void look_at_translation(struct job *job, const struct job_translation *t
 	FUZZ_EXPECT(recovered.role_count == translation->role_count &&
 		    recovered.has_leader == translation->has_leader &&
 		    recovered.first_decides == translation->first_decides &&
-		    recovered.backoff_limit == translation->backoff_limit);
+		    recovered.suspend == translation->suspend && recovered.backoff_limit == translation->backoff_limit);
 	job_translation_free(&recovered);
 	expect_same(job, translation, NULL, false);
 	if (view != NULL) {

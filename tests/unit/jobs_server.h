@@ -205,7 +205,7 @@ static inline void show_job_status(struct world *world, enum job_kind kind, cons
 	if (status != NULL)
 		json_object_set(object, "status", (json_t *)status);
 	json = json_text(object);
-	if (job_store_job(world->store, kind, json, strlen(json), &err) < 0)
+	if (job_store_job(world->store, kind, &(struct reflector_object){.data = json, .len = strlen(json)}, &err) < 0)
 		fail_msg("%s", err.message);
 }
 
@@ -308,7 +308,8 @@ static inline void show_framework_as(struct world *world, const char *state, con
 	json_object_set_new(object, "status", json_pack("{s:s, s:o}", "state", state, "attemptStatus", attempt));
 	store_as(world, &world->framework, object, "uid-f");
 	text = json_text(object);
-	if (job_store_framework(world->store, text, strlen(text), JOB_STORE_WHOLE, &err) < 0)
+	if (job_store_framework(world->store, &(struct reflector_object){.data = text, .len = strlen(text)},
+				JOB_STORE_WHOLE, &err) < 0)
 		fail_msg("%s", err.message);
 }
 

@@ -77,6 +77,14 @@ static void begin(struct story *story, const char *yaml)
 		fail_msg("%s", err.message);
 }
 
+/* The caller frees. */
+static char *note_of(const struct story *story)
+{
+	cleanup_free char *spec = json_text(story->translation.spec);
+
+	return job_note(&story->job, &story->translation, spec);
+}
+
 /* The job's spec is changed; a path of two members. */
 static void change(struct story *story, const char *outer, const char *name, json_t *value)
 {
@@ -454,7 +462,7 @@ static void test_recovered(void **state)
 		struct story story;
 
 		begin(&story, jobs[i / ARRAY_LEN(views)]);
-		note = job_note(&story.job, &story.translation);
+		note = note_of(&story);
 		assert_int_equal(job_translation_recover(&story.job, note, story.translation.spec, &recovered), 0);
 		framework_of(views[i % ARRAY_LEN(views)], &framework);
 		read_back(&framework, false, &progress);
@@ -506,13 +514,13 @@ static void test_labels(void **state)
 	(void)state;
 	begin(&story, "{apiVersion: kubeflow.org/v1, kind: TFJob, metadata: {name: j, labels: {team: a, queue: b}}, "
 		      "spec: {tfReplicaSpecs: {Worker: {" TEMPLATE "}}}}");
-	note = job_note(&story.job, &story.translation);
+	note = note_of(&story);
 	job_note_drop_labels(note, &story.translation, patch);
 	assert_int_equal(json_object_size(patch), 0);
 	json_object_del(story.job.labels, "team");
 	job_translation_free(&story.translation);
 	assert_int_equal(job_translate(&story.job, &story.translation, &err), 0);
-	other = job_note(&story.job, &story.translation);
+	other = note_of(&story);
 	assert_string_not_equal(other, note);
 	job_note_drop_labels(note, &story.translation, patch);
 	assert_int_equal(json_object_size(patch), 1);

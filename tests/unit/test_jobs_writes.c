@@ -250,7 +250,10 @@ static void test_metadata_first(void **state)
 	assert_null(find(world, 1, "POST", "/frameworks"));
 	text = json_text(world->framework);
 	for (int i = 0; i < 2; i++)
-		assert_int_equal(job_store_framework(world->store, text, strlen(text), JOB_STORE_WHOLE, &err), 0);
+		assert_int_equal(job_store_framework(world->store,
+						     &(struct reflector_object){.data = text, .len = strlen(text)},
+						     JOB_STORE_WHOLE, &err),
+				 0);
 	assert_false(slot->partial);
 	assert_int_equal(view_parse(slot->view, &err), 0);
 	assert_non_null(slot->view->spec.at);

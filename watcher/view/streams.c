@@ -23,6 +23,7 @@ struct streams {
 	void *arg;
 	bool synced;
 	bool live;
+	bool relisted; /* and not yet reported */
 	size_t count;
 	struct stream all[];
 };
@@ -50,6 +51,18 @@ static void on_list_begin(void *arg)
 	cache_list_begin(stream->streams->cache, stream->ns, stream->kind);
 }
 
+/* Most often all watches end together, and all lists are reported as one. Until then nobody concludes anything from
+ * what is absent (CONTRACT.md §12.18). listed: has just been listed; NULL: none. */
+static void report_relisted(struct streams *streams, const struct stream *listed)
+{
+	for (size_t i = 0; i < streams->count; i++)
+		if (!streams->all[i].live && &streams->all[i] != listed)
+			return;
+	if (streams->relisted)
+		streams->handler->relisted(streams->arg);
+	streams->relisted = false;
+}
+
 static void on_list_end(void *arg, const char *resource_version)
 {
 	struct stream *stream = arg;
@@ -58,7 +71,8 @@ static void on_list_end(void *arg, const char *resource_version)
 	cache_list_end(streams->cache, stream->ns, stream->kind, resource_version);
 	stream->synced = true;
 	if (streams->synced) {
-		streams->handler->relisted(streams->arg);
+		streams->relisted = true;
+		report_relisted(streams, stream);
 		return;
 	}
 	for (size_t i = 0; i < streams->count; i++)
@@ -82,6 +96,7 @@ static void on_live(void *arg, bool live)
 	bool all = true;
 
 	stream->live = live;
+	report_relisted(streams, NULL);
 	for (size_t i = 0; i < streams->count; i++)
 		all = all && streams->all[i].live;
 	if (streams->live == all)

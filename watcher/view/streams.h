@@ -16,7 +16,7 @@ struct streams_handler {
 	 * updated. */
 	void (*deleted)(void *arg, enum object_kind kind, const char *text, size_t len);
 	void (*synced)(void *arg);          /* once: every kind of these was listed */
-	void (*relisted)(void *arg);        /* afterwards: a kind was listed again */
+	void (*relisted)(void *arg);        /* afterwards: kinds were listed again, and all watches go on */
 	void (*live)(void *arg, bool live); /* whether all watches are connected; when it changes */
 };
 

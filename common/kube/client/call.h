@@ -52,6 +52,7 @@ struct kube_call {
 	struct curl_slist *headers;
 	unsigned token_generation; /* it was sent with */
 	int64_t started_ms;
+	bool begun;     /* on a connection */
 	int local_port; /* of the connection that it was handed to; 0: none yet */
 	struct ev_timer deadline;
 	struct ev_timer idle;
@@ -102,7 +103,7 @@ struct kube_client {
 	struct transport **retired; /* emptying */
 	size_t retired_count;
 
-	CURL **idle_handles;
+	CURL **idle_handles; /* of the shared transport, with its constant options */
 	size_t idle_count;
 	struct counters counters;
 	struct warnings warnings;
@@ -118,6 +119,7 @@ void exchange_prepare(struct kube_call *call);
 void exchange_collect(struct kube_call *call);
 /* failure and cause of a transfer that libcurl ended. */
 void exchange_judge(struct kube_call *call, CURLcode result);
+/* Frees the idle ones: their options are of a former transport, or the client ends. */
 void exchange_free_handles(struct kube_client *client);
 /* The call as the counters name it. */
 void exchange_count(struct kube_call *call);

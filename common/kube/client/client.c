@@ -250,6 +250,7 @@ static void give_up_on(struct kube_client *client, struct transport **slot)
 	client->retired = mem_realloc(client->retired, client->retired_count + 1, sizeof(*client->retired));
 	client->retired[client->retired_count++] = *slot;
 	*slot = make_shared(client);
+	exchange_free_handles(client);
 	/* the same server most likely */
 	transport_notes(*slot)->multiplexed = transport_notes(client->retired[client->retired_count - 1])->multiplexed;
 	deliver_later(client);
@@ -501,6 +502,7 @@ void kube_client_free(struct kube_client *client)
 	ev_clear_pending(client->loop, &client->begin);
 	ev_timer_stop(client->loop, &client->refill);
 	exchange_free_handles(client);
+	free(client->idle_handles);
 	free_retired(client);
 	free(client->retired);
 	transport_free(client->shared);

@@ -171,6 +171,7 @@ static int on_ready(void *arg, char *to, char *from, int to_port, int from_port)
 	(void)to_port;
 	call->too_late = call->request.before_send != NULL && clock_boot_ms() > call->started_ms + KUBE_FENCED_SEND_MS;
 	call->local_port = from_port;
+	call->begun = true;
 	return call->too_late ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
 }
 
@@ -234,11 +235,7 @@ static void set_url(struct kube_call *call)
 		else
 			buf_printf(&target, "%lldms", (long long)call->allowed_ms);
 	}
-	curl_easy_setopt(call->easy, CURLOPT_URL, whole ? target.data : client->url_base);
-	if (!whole) {
-		curl_easy_setopt(call->easy, CURLOPT_CURLU, client->url);
-		curl_easy_setopt(call->easy, CURLOPT_REQUEST_TARGET, target.data);
-	}
+	curl_easy_setopt(call->easy, whole ? CURLOPT_URL : CURLOPT_REQUEST_TARGET, target.data);
 	buf_free(&target);
 }
 
@@ -257,9 +254,10 @@ static void set_method(struct kube_call *call)
 		curl_easy_setopt(easy, CURLOPT_POST, 1L);
 		curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)0);
 		curl_easy_setopt(easy, CURLOPT_POSTFIELDS, "");
+	} else {
+		curl_easy_setopt(easy, CURLOPT_HTTPGET, 1L);
 	}
-	if (strcmp(call->request.method, "GET") != 0 && strcmp(call->request.method, "POST") != 0)
-		curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, call->request.method);
+	curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, call->request.method);
 }
 
 static void set_blob(CURL *easy, CURLoption option, const char *text)
@@ -322,38 +320,16 @@ static void set_proxy(struct kube_client *client, CURL *easy)
 	}
 }
 
-void exchange_prepare(struct kube_call *call)
+/* What is the same for all calls of the transport. */
+static void set_constants(struct kube_client *client, CURL *easy, struct transport *transport)
 {
-	struct kube_client *client = call->client;
-	int64_t connect_ms = call->allowed_ms < CONNECT_TIMEOUT_MS ? call->allowed_ms : CONNECT_TIMEOUT_MS;
-	CURL *easy = client->idle_count > 0 ? client->idle_handles[--client->idle_count] : curl_easy_init();
-
-	if (easy == NULL)
-		mem_exhausted();
-	call->easy = easy;
-	call->curl_error[0] = '\0';
-	call->no_descriptors = false;
-	call->too_late = false;
-	call->local_port = 0;
-	add_headers(call);
-	set_url(call);
-	set_method(call);
-	curl_easy_setopt(easy, CURLOPT_PRIVATE, call);
-	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, call->headers);
-	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, call->curl_error);
-	curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, call->request.gzip ? "gzip" : NULL);
-	curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open);
-	curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, call);
-	curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_ready);
-	curl_easy_setopt(easy, CURLOPT_PREREQDATA, call);
-	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
-	curl_easy_setopt(easy, CURLOPT_WRITEDATA, call);
-	if (call->stream) {
-		curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
-		curl_easy_setopt(easy, CURLOPT_HEADERDATA, call);
+	if (client->config->proxy_url == NULL) {
+		curl_easy_setopt(easy, CURLOPT_URL, client->url_base);
+		curl_easy_setopt(easy, CURLOPT_CURLU, client->url);
 	}
-	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)call->allowed_ms + TIMEOUT_LATER_MS);
-	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)connect_ms);
+	curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open);
+	curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_ready);
+	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
 	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
 	/* libcurl asks for names in a thread, and would wait for its end, loop and all, when the transfer's time is up
 	 */
@@ -367,8 +343,9 @@ void exchange_prepare(struct kube_call *call)
 		curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http");
 		curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
 	}
-	if (call->stream) {
+	if (transport == client->watching) {
 		/* so that a connection whose peer is gone is never used again, and no stream slows another */
+		curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
 		curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
 		curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
 		curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, (long)STREAM_READ_BYTES);
@@ -376,7 +353,46 @@ void exchange_prepare(struct kube_call *call)
 		/* share the connection that is being set up, rather than open one per call */
 		curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
 	}
-	transport_prepare(call->transport, easy);
+	transport_prepare(transport, easy);
+}
+
+static CURL *take_handle(struct kube_client *client, struct transport *transport)
+{
+	CURL *easy;
+
+	if (transport == client->shared && client->idle_count > 0)
+		return client->idle_handles[--client->idle_count];
+	easy = curl_easy_init();
+	if (easy == NULL)
+		mem_exhausted();
+	set_constants(client, easy, transport);
+	return easy;
+}
+
+void exchange_prepare(struct kube_call *call)
+{
+	int64_t connect_ms = call->allowed_ms < CONNECT_TIMEOUT_MS ? call->allowed_ms : CONNECT_TIMEOUT_MS;
+	CURL *easy = take_handle(call->client, call->transport);
+
+	call->easy = easy;
+	call->curl_error[0] = '\0';
+	call->no_descriptors = false;
+	call->too_late = false;
+	call->begun = false;
+	call->local_port = 0;
+	add_headers(call);
+	set_url(call);
+	set_method(call);
+	curl_easy_setopt(easy, CURLOPT_PRIVATE, call);
+	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, call->headers);
+	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, call->curl_error);
+	curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, call->request.gzip ? "gzip" : NULL);
+	curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, call);
+	curl_easy_setopt(easy, CURLOPT_PREREQDATA, call);
+	curl_easy_setopt(easy, CURLOPT_WRITEDATA, call);
+	curl_easy_setopt(easy, CURLOPT_HEADERDATA, call->stream ? call : NULL);
+	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)call->allowed_ms + TIMEOUT_LATER_MS);
+	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)connect_ms);
 }
 
 /* ---- answer ---- */
@@ -388,17 +404,19 @@ void exchange_collect(struct kube_call *call)
 	long request_size = 0;
 	long version = 0;
 
-	call->http_status = status_of(call->easy);
-	warnings_note(&client->warnings, call->easy, call->request.method, call->request.path);
-	curl_easy_getinfo(call->easy, CURLINFO_RETRY_AFTER, &retry_after);
-	curl_easy_getinfo(call->easy, CURLINFO_REQUEST_SIZE, &request_size);
-	curl_easy_getinfo(call->easy, CURLINFO_HTTP_VERSION, &version);
+	call->http_status = 0;
+	if (call->begun) { /* else the handle may still tell of its last transfer */
+		call->http_status = status_of(call->easy);
+		warnings_note(&client->warnings, call->easy, call->request.method, call->request.path);
+		curl_easy_getinfo(call->easy, CURLINFO_RETRY_AFTER, &retry_after);
+		curl_easy_getinfo(call->easy, CURLINFO_REQUEST_SIZE, &request_size);
+		curl_easy_getinfo(call->easy, CURLINFO_HTTP_VERSION, &version);
+	}
 	call->retry_after_ms = retry_after > 0 ? (retry_after > 3600 ? 3600 : (int64_t)retry_after) * 1000 : -1;
 	call->sent = call->sent || request_size > 0 || call->http_status > 0;
 	if (version == CURL_HTTP_VERSION_2_0)
 		transport_notes(call->transport)->multiplexed = true;
-	if (client->idle_count < IDLE_HANDLES_MAX) {
-		curl_easy_reset(call->easy);
+	if (call->transport == client->shared && client->idle_count < IDLE_HANDLES_MAX) {
 		client->idle_handles[client->idle_count++] = call->easy;
 	} else {
 		curl_easy_cleanup(call->easy);
@@ -434,7 +452,6 @@ void exchange_free_handles(struct kube_client *client)
 {
 	while (client->idle_count > 0)
 		curl_easy_cleanup(client->idle_handles[--client->idle_count]);
-	free(client->idle_handles);
 }
 
 void exchange_count(struct kube_call *call)
