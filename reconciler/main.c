@@ -70,7 +70,7 @@ static void on_granted(void *arg, const struct shard_set *fresh)
 
 	process->reconciler.shard_count = session_shard_count(bus_client_session(process->bus));
 	log_info("%u shards were granted", shard_set_count(fresh));
-	gather_our_part(process);
+	process_gather(GATHER_SOON_MS); /* else the snapshot's credit waits for what else is gathered */
 	store_granted(&process->reconciler, fresh);
 }
 
@@ -101,6 +101,7 @@ static void on_complete(void *arg, const struct bus_snapshot_end *end)
 {
 	struct process *process = arg;
 
+	gather_our_part(process);
 	store_complete(&process->reconciler, end);
 	log_info("%u shards are complete, %u Frameworks cached", shard_set_count(&end->shards),
 		 HASH_COUNT(process->reconciler.items));

@@ -99,7 +99,7 @@ while IFS= read -r line; do
 done < <(git ls-files '*.sh' '*.jq' '*.awk' '*.pl' | xargs perl -CSD -ne \
 	'chomp; print "$ARGV:$.\n" if length > 140; close ARGV if eof')
 
-# All scenarios are sourced together: of two functions of one name the last would serve both. (fail is meant so.)
+# Scenarios have each other's functions: of two of one name the last would serve both. (fail is meant so.)
 while IFS= read -r name; do
 	found "two functions of the scenarios are called $name"
 done < <(cat tests/e2e/lib/*.sh tests/e2e/scenarios/*.sh | grep -oE '^[a-z_0-9]+\(\)' | sort | uniq -d | grep -v '^fail()')

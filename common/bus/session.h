@@ -74,7 +74,7 @@ enum {
 	SESSION_UNCONNECTED_MAX_MS = 500,   /* doubling up to this */
 	SESSION_LEAVE_PING_MS = 100,        /* while calls in flight end */
 	SESSION_LEAVE_UNANSWERED_MS = 3000, /* wait for an answer to BYE at most */
-	SESSION_WINDOW = 4096,
+	SESSION_WINDOW = 512,
 	SESSION_CREDIT_BYTES = 1024 * 1024, /* of handled objects, after which a PING acknowledges them */
 	SESSION_SILENCE_MS = 5000,          /* of the watcher, after which its streams count as not live */
 	SESSION_WATCHERS_MAX = 8,

@@ -124,8 +124,8 @@ static void test_relisted_together(void **state)
 	cache_free(cache);
 }
 
-/* One watch that ends alone does not wait for another one; nor is a list forgotten because another watch goes on without
- * a list. */
+/* One watch that ends alone does not wait for another one; nor is a list forgotten because another watch goes on
+ * without a list. */
 static void test_relisted_alone(void **state)
 {
 	struct cache *cache = cache_new(SHARDS, NULL, NULL);

@@ -28,6 +28,7 @@ struct term {
 	struct pool *pool;
 	ev_timer tick;
 	ev_prepare prepare;
+	int gather_ms; /* of the loop */
 };
 
 /* ---- what the cache reports -------------------------------------------------------------------------------------- */
@@ -205,18 +206,30 @@ static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
 	(void)loop;
 	(void)events;
 	router_tick(term->router);
-	process_gather(gather_peers_ms(GATHER_STREAM_MS, (unsigned)router_peer_count(term->router)));
+}
+
+/* During a snapshot each turn of credit would wait for what else is gathered. */
+static void set_gathering(struct term *term)
+{
+	int wanted_ms = router_sends_snapshot(term->router)
+				? GATHER_SOON_MS
+				: gather_peers_ms(GATHER_STREAM_MS, (unsigned)router_peer_count(term->router));
+
+	if (wanted_ms != term->gather_ms)
+		process_gather(wanted_ms);
+	term->gather_ms = wanted_ms;
 }
 
 /* Sends all changes of a turn of the loop together, so that each peer, and the threads between us, wake once. */
 static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int events)
 {
-	const struct term *term = prepare->data;
+	struct term *term = prepare->data;
 
 	(void)loop;
 	(void)events;
 	if (router_has_news(term->router))
 		router_flush(term->router);
+	set_gathering(term);
 }
 
 struct term *term_new(const struct term_options *options, struct error *err)

@@ -262,6 +262,15 @@ bool router_has_news(const struct router *router)
 	return false;
 }
 
+bool router_sends_snapshot(const struct router *router)
+{
+	for (const struct connection *connection = router->connections; connection != NULL;
+	     connection = connection->hh.next)
+		if (connection->role == BUS_ROLE_RECONCILER && outbox_has_end(connection->outbox))
+			return true;
+	return false;
+}
+
 void router_flush(struct router *router)
 {
 	struct connection *connection;

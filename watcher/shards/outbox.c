@@ -31,6 +31,7 @@ struct outbox {
 	struct outbox_item *first;
 	struct outbox_item *last;
 	size_t size;
+	size_t ends; /* items that are snapshot ends */
 };
 
 struct outbox *outbox_new(struct cache *cache)
@@ -88,8 +89,10 @@ static void remove_item(struct outbox *outbox, struct outbox_item *item)
 		unlink_from_entry(outbox, item);
 	while (item->absences != NULL)
 		drop_absence(&item->absences);
-	if (item->end != NULL)
+	if (item->end != NULL) {
 		bus_snapshot_end_free(item->end);
+		outbox->ends--;
+	}
 	free(item->end);
 	free(item);
 }
@@ -186,6 +189,7 @@ void outbox_put_end(struct outbox *outbox, const struct bus_snapshot_end *end)
 	item = mem_calloc(1, sizeof(*item));
 	item->end = mem_alloc(sizeof(*item->end));
 	*item->end = *end;
+	outbox->ends++;
 	append(outbox, item);
 }
 
@@ -224,6 +228,11 @@ const struct bus_absent *outbox_item_absent(const struct outbox_item *item, enum
 	*kind = cache_entry_kind(item->entry);
 	*shard = item->absences->shard;
 	return &item->absences->absent;
+}
+
+bool outbox_has_end(const struct outbox *outbox)
+{
+	return outbox->ends > 0;
 }
 
 const struct bus_snapshot_end *outbox_item_end(const struct outbox_item *item)

@@ -26,6 +26,8 @@ void outbox_put_absent(struct outbox *outbox, struct cache_entry *entry, const s
 /* Everything put so far completes these shards. It replaces earlier ends of these shards, because objects before those
  * may have been put again. Takes over the strings. */
 void outbox_put_end(struct outbox *outbox, const struct bus_snapshot_end *end);
+/* Whether a snapshot waits to be sent completely. */
+bool outbox_has_end(const struct outbox *outbox);
 /* Removes the items of these shards: the peer no longer needs them. */
 void outbox_drop_shards(struct outbox *outbox, const struct shard_set *shards);
 

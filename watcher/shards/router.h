@@ -71,6 +71,8 @@ void router_tick(struct router *router);
 void router_flush(struct router *router);
 /* Whether router_flush() would send anything. */
 bool router_has_news(const struct router *router);
+/* Whether a reconciler waits for the rest of a snapshot, which takes many turns of credit. */
+bool router_sends_snapshot(const struct router *router);
 
 struct router_counters {
 	uint64_t hellos, refused, busy, whos, unknown_messages, malformed, sequence_gaps, assigns, snapshots, updates,

@@ -33,12 +33,16 @@ on_exit() {
     k get events --sort-by=.lastTimestamp 2>&1 | tail -n 10 || true
 }
 
+# The constants of another file of scenarios; its functions are there anyway.
+constants_of() { # file
+    . "$here/scenarios/$1.sh"
+}
+
 scenario_main() { # name
     scenario=$1
     NS=$(namespace_of "$scenario")
     last_failed=
-    local file
-    for file in "$here"/scenarios/*.sh; do . "$file"; done
+    . "$RUN/functions.sh"
     cd "$RUN"
     set -E
     trap 'last_failed="line $LINENO of ${BASH_SOURCE[0]##*/}: $BASH_COMMAND"' ERR

@@ -2,6 +2,7 @@
 
 . "$here/lib/adoption.sh"
 . "$here/lib/original.sh"
+constants_of 54-deletion
 
 # The controller dies, the world goes on, and it comes back.
 run_away() {

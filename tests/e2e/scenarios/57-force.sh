@@ -1,5 +1,7 @@
 # Pods that a node does not let go (CONTRACT.md §2, podGracefulDeletionTimeoutSec): waited for, for ever or so long.
 
+constants_of 54-deletion
+
 run_force_delete() {
     create '
         def stuck($name; $timeout): fw($name; [role("a"; 1; {"ignore-termination": true}) | policy(1; -1) | task_retry(true; 0) |

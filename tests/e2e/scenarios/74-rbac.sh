@@ -2,6 +2,9 @@
 # does, under onepod's). Then each right is taken away, one at a time: there must be a request that it was for, refused
 # now. So no role has a right that is not used. On clusters of their own, whose audit log is looked at.
 
+constants_of 81-kueue
+constants_of 85-jobs
+
 rbac_cluster() { # [crd-file [line of the configuration]]
     [[ $CLUSTER == kubernetes ]] || not_here "the embedded cluster has no roles"
     own_cluster "${@:1:1}"

@@ -1,5 +1,7 @@
 # kubectl framework ui: what a browser shows of it. (fw is in 78-cli.sh.)
 
+constants_of 65-scenarios
+
 # Starts it; $ui is the address that it prints, without its last part.
 ui_start() { # arguments...
     "$BUILD/kubectl-framework" ui --kubeconfig "$CLUSTER_DIR/kubeconfig" "$@" >"$RUN/out/$scenario.url" 2>"$RUN/out/$scenario.err" &

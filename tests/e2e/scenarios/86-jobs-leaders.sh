@@ -1,5 +1,8 @@
 # Two fc-jobs of one cluster: one leads by the Lease, and whatever becomes of it the other one goes on.
 
+constants_of 85-jobs
+constants_of election
+
 # Starts jobs-NUMBER; JOBS_ADDRESS_NUMBER is where it tells of itself.
 start_jobs_candidate() { # number
     launch_jobs "jobs-$1" --qps 1000 --burst 1000 --http 127.0.0.1:0 "${QUICK_ELECTION[@]}"

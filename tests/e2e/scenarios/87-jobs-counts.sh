@@ -1,9 +1,11 @@
 # What jobs cost the API server: 60 TFJobs of two Workers that run for a second.
 
+constants_of 85-jobs
+
 JOBS_PACE=25    # statuses of jobs that go on, for each second …
-JOBS_AT_ONCE=50 # … and at once
+JOBS_AT_ONCE=25 # … and at once
 JOBS_EVENTS_PACE=10 # Events that repeat conditions
-JOBS_EVENTS_AT_ONCE=50
+JOBS_EVENTS_AT_ONCE=25
 
 alone_jobs_counts() {
     local jobs=60 i text first='"j1"' started took seconds audited_from requests=$RUN/out/$scenario.requests

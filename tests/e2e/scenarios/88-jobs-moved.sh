@@ -1,6 +1,8 @@
 # Jobs that the training operator has run before (jobs/README.md, Moving from the training operator). Until it is gone, their
 # managedBy keeps fc-jobs away.
 
+constants_of 85-jobs
+
 # The status that the operator wrote last.
 write_operator_status() { # name type reason
     api PATCH "$(jobs_path "$TFJOBS")/$1/status" "$(jq -nc --arg type "$2" --arg reason "$3" '{status: {

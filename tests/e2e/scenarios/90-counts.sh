@@ -72,8 +72,6 @@ alone_counts() {
     fi
 }
 
-. "$here/lib/own_cluster.sh"
-
 # How often the watcher and its reconcilers have gone to sleep, those of the libraries' threads among them. (Switches that
 # other processes force on them are not theirs.)
 switches() {
