@@ -63,8 +63,8 @@ command_of() { # stage
 }
 
 # A stage whose last line is "N passed, N failed[, N skipped]" adds these, any other counts as one.
-count() { # name status seconds
-	local name=$1 status=$2 log=$logs/$1 line p f s
+count() { # name status
+	local name=$1 status=$2 log=$logs/$1 line p f s real user system
 	line=$(grep -E '^[0-9]+ passed, [0-9]+ failed' "$log" | tail -n 1)
 	sed -nE "s/^(ok|ran) ([^ ]+) \\(([0-9.]+) s\\)$/\\3 s $name \\2/p" "$log" >>"$tests"
 	sed -nE "s/^flaky: (.*)/flaky: \\1 ($name)/p" "$log" >>"$flaky"
@@ -79,15 +79,22 @@ count() { # name status seconds
 	passed=$((passed + p))
 	failed=$((failed + f))
 	skipped=$((skipped + s))
-	summary+=("$(printf '%-13s %5d passed %5d failed %6d s%s' "$name" "$p" "$f" "$3" "${4:-}")")
+	read -r real user system <"$logs/$name.time"
+	summary+=("$(printf '%-13s %5d passed %5d failed %6.0f s, CPU %5.0f s and %5.0f of the system%s' \
+		"$name" "$p" "$f" "$real" "$user" "$system" "${3:-}")")
+}
+
+# Of processes that outlive the command nobody counts the time.
+timed() { # stage command...
+	local TIMEFORMAT='%R %U %S'
+	{ time "${@:2}" 2>&1; } 2>"$logs/$1.time"
 }
 
 run() { # stage
-	local begin=$SECONDS
 	command_of "$1"
 	echo "==== $1"
-	"${command[@]}" 2>&1 | tee "$logs/$1"
-	count "$1" "${PIPESTATUS[0]}" $((SECONDS - begin))
+	timed "$1" "${command[@]}" | tee "$logs/$1"
+	count "$1" "${PIPESTATUS[0]}"
 }
 
 # Stages that need the processors take them while others wait: one after the other, at the lowest priority, in a process
@@ -96,25 +103,25 @@ run_beside() { # stage...
 	(($#)) || return 0
 	set -m
 	for stage; do
-		begin=$SECONDS
 		command_of "$stage"
-		nice -n 19 "${command[@]}" >"$logs/$stage" 2>&1 </dev/null
-		echo "$? $((SECONDS - begin))" >"$logs/$stage.end"
+		timed "$stage" nice -n 19 "${command[@]}" >"$logs/$stage" </dev/null
+		echo $? >"$logs/$stage.end"
 	done &
 	set +m
 	background=$!
 }
 
 join_beside() { # stage...
-	local status seconds
+	local status
 	(($#)) || return 0
 	wait "$background"
 	background=0
 	for stage; do
 		echo "==== $stage"
 		cat "$logs/$stage"
-		read -r status seconds <"$logs/$stage.end" || status=1 seconds=0
-		count "$stage" "$status" "$seconds" " (beside)"
+		read -r status <"$logs/$stage.end" || status=1
+		[ -s "$logs/$stage.time" ] || echo 0 0 0 >"$logs/$stage.time"
+		count "$stage" "$status" " (beside)"
 	done
 }
 
