@@ -52,11 +52,11 @@ list_scenarios() { # run|alone pattern...
     done
 }
 
-# Functions that read the file of scenarios with the real ones when one of them is called. A shell that had read all files
+# Functions that read the file with the real ones when one of them is called. A shell that had read all files of scenarios
 # would take 50 % more time to start a process.
 write_functions() {
     local file
-    for file in "$here"/scenarios/*.sh; do
+    for file in "$here"/scenarios/*.sh "$here"/lib/{adoption,faults,original,webhook}.sh; do
         sed -nE "s|^([a-z0-9_]+)\(\).*|\1() { . '$file'; \1 \"\$@\"; }|p" "$file"
     done >"$RUN/functions.sh"
 }

@@ -65,9 +65,10 @@ run_gang() {
     expect "attempts of again" \
         "$(jq -r 'select(.type == "ADDED").object.metadata.name | select(startswith("again"))' "$RUN/out/$scenario.podgroups" |
             LC_ALL=C sort | tr '\n' ' ')" "again-0 again-1 "
-    expect "how the number of parts falls" \
+    # (the two Tasks of a end together, unless the API server is slow)
+    expect_match "how the number of parts falls" \
         "$(jq -s -r 'map(select(.type != "DELETED").object | select(.metadata.name == "parts-0").spec.minMember) | unique | reverse |
-            tojson' "$RUN/out/$scenario.podgroups")" "[3,1]"
+            tojson' "$RUN/out/$scenario.podgroups")" '^\[3,(2,)?1\]$'
     expect_lines "stamps" \
         "$(jq -r 'select(.type == "ADDED").object |
             "\(.metadata.name) \(.spec.schedulerName) \(.metadata.annotations["scheduling.k8s.io/group-name"])" +

@@ -281,6 +281,10 @@ run_cli_why_moments() {
     wait_running refused 30
 }
 
+last_line_is() { # line command...
+    [[ $("${@:2}" --tail 1) == "$1" ]]
+}
+
 # Containers that really run: one that fails again and again, and one that an init container holds up.
 run_cli_why_containers() {
     NS=$REAL_NAMESPACE
@@ -289,8 +293,8 @@ run_cli_why_containers() {
         fw("clicrash"; [role("a"; 1; {}) | runs("OnFailure"; []; "echo no such option; exit 3")]),
         fw("cliinit"; [role("a"; 1; {}) | runs("Never"; [{name: "fetch", image: "busybox", command: ["sleep", "3600"]}]; "true")])'
     wait_why clicrash crash-loop 'Task a\[0\] .*CrashLoopBackOff' # until its container is started again
-    expect "the log of the run before" "$(fw logs clicrash --no-prefix --tail 1)" "no such option"
-    expect "the same by kubectl" "$(k logs clicrash-a-0 --tail 1)" "no such option"
+    wait_for 20 "the log of the run before" last_line_is "no such option" fw logs clicrash --no-prefix
+    wait_for 20 "the same by kubectl" last_line_is "no such option" k logs clicrash-a-0
     wait_why cliinit init-container
     expect_why cliinit init-container 'Task a\[0\] .*fetch'
     fw delete clicrash cliinit >/dev/null
