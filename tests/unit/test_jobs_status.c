@@ -1,89 +1,8 @@
 /* The statuses of jobs, as their own controllers show them (jobs/README.md): stories of a Framework's Tasks, and what
  * the job says at each point. */
-#include "tests/unit/jobs_world.h"
+#include "tests/unit/jobs_story.h"
 
-#include "common/framework/codes.h"
-#include "common/framework/status.h"
 #include "jobs/kinds/conditions.h"
-#include "jobs/kinds/note.h"
-
-enum { NOW = 1700000000 };
-
-/* A Task for each letter: '.' has no Pod, P pends, R runs, S has succeeded, F has failed for good, f has failed and is
- * to be retried, d has failed and is being deleted, when nothing is decided yet, r is retried and pends, X and x were
- * stopped by the end of the attempt, X after it ran. */
-static void make_task(char letter, struct task_status *out)
-{
-	*out = (struct task_status){.state = STATE_COMPLETED, .attempt.run_time = NOW, .retry.delay_sec = DELAY_NULL};
-	out->instance_uid = mem_strdup("0_uid");
-	switch (letter) {
-	case '.': out->state = STATE_CREATION_PENDING; break;
-	case 'r': out->retry.total = 1; /* fall through */
-	case 'P':
-		out->state = STATE_PREPARING;
-		out->attempt.run_time = 0;
-		break;
-	case 'R': out->state = STATE_RUNNING; break;
-	case 'S': out->attempt.completion = completion_predefined(CODE_SUCCEEDED, ""); break;
-	case 'f': out->retry.delay_sec = 10;                                             /* fall through */
-	case 'd': out->state = letter == 'f' ? STATE_ATTEMPT_COMPLETED : STATE_DELETING; /* fall through */
-	case 'F': out->attempt.completion = completion_new(7, false, "", NULL, "Pod failed"); break;
-	case 'x': out->attempt.run_time = 0; /* fall through */
-	case 'X': out->attempt.completion = completion_predefined(CODE_FRAMEWORK_ATTEMPT_COMPLETION, ""); break;
-	default: fail_msg("a Task %c", letter);
-	}
-}
-
-/* "worker=RR ps=R" */
-static void framework_of(const char *roles, struct framework_status *out)
-{
-	cleanup_free char *text = mem_strdup(roles);
-	char *rest = text;
-	char *word;
-
-	*out = (struct framework_status){.state = STATE_RUNNING};
-	out->attempt.roles = mem_calloc(JOB_ROLES_MAX, sizeof(out->attempt.roles[0]));
-	while ((word = strtok_r(rest, " ", &rest)) != NULL) {
-		struct role_status *role = &out->attempt.roles[out->attempt.role_count++];
-		char *tasks = strchr(word, '=');
-
-		*tasks++ = '\0';
-		role->name = mem_strdup(word);
-		role->instance_uid = mem_strdup("0_uid");
-		role->task_count = strlen(tasks);
-		role->task_cap = role->task_count;
-		role->tasks = mem_calloc(role->task_count, sizeof(role->tasks[0]));
-		for (size_t i = 0; i < role->task_count; i++)
-			make_task(tasks[i], &role->tasks[i]);
-	}
-}
-
-struct story {
-	json_t *object;
-	struct job job;
-	struct job_translation translation;
-	struct job_outcome last;
-	bool stopped;
-	int64_t now_sec;
-};
-
-static void begin(struct story *story, const char *yaml)
-{
-	struct error err;
-
-	*story = (struct story){.object = yaml_of(yaml), .now_sec = NOW};
-	job_of(story->object, &story->job);
-	if (job_translate(&story->job, &story->translation, &err) < 0)
-		fail_msg("%s", err.message);
-}
-
-/* The caller frees. */
-static char *note_of(const struct story *story)
-{
-	cleanup_free char *spec = json_text(story->translation.spec);
-
-	return job_note(&story->job, &story->translation, spec);
-}
 
 /* The job's spec is changed; a path of two members. */
 static void change(struct story *story, const char *outer, const char *name, json_t *value)
@@ -93,25 +12,6 @@ static void change(struct story *story, const char *outer, const char *name, jso
 	json_object_set_new(json_object_get(story->job.spec, outer), name, value);
 	job_translation_free(&story->translation);
 	assert_int_equal(job_translate(&story->job, &story->translation, &err), 0);
-}
-
-/* What fc-jobs reads of the status that a reconciler writes. */
-static void read_back(const struct framework_status *framework, bool compressed, struct progress *out)
-{
-	cleanup_free char *packed = NULL;
-	cleanup_buf struct buf roles = {0}, text = {0};
-	struct json_reader reader;
-	struct error err;
-
-	if (compressed) {
-		role_statuses_write(&roles, &framework->attempt, "j");
-		packed = text_compress(roles.data, roles.len);
-	}
-	framework_status_write(&text, framework, "j", packed);
-	json_reader_init(&reader, text.data, text.len);
-	if (progress_read(&reader, out, &err) < 0 || json_reader_finish(&reader, &err) < 0)
-		fail_msg("%s", err.message);
-	assert_true(out->present);
 }
 
 /* The Framework is so. Every other time its status is compressed. roles NULL: there is none. code: of the attempt's
@@ -147,14 +47,6 @@ static void see(struct story *story, const char *roles, int32_t code, bool suspe
 	framework_status_free(&framework);
 	json_decref(story->job.status);
 	story->job.status = json_incref(story->last.status);
-}
-
-static void end(struct story *story)
-{
-	job_outcome_free(&story->last);
-	job_translation_free(&story->translation);
-	job_free(&story->job);
-	json_decref(story->object);
 }
 
 /* "Created=True Running=True(TFJobRunning)": types and statuses, and of the last one its reason. */
@@ -196,11 +88,6 @@ static void assert_replicas(const struct story *story, const char *expected)
 	}
 	assert_string_equal(text.data, expected);
 }
-
-#define TEMPLATE "template: {spec: {containers: [{name: tensorflow, image: i}]}}"
-#define TFJOB "{apiVersion: kubeflow.org/v1, kind: TFJob, metadata: {name: j}, spec: "
-#define PYTORCHJOB "{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j}, spec: "
-#define PYTORCH "template: {spec: {containers: [{name: pytorch, image: i}]}}"
 
 /* By default the first Worker decides. Its Framework is stopped first, and the job has succeeded when that is stored.
  */
@@ -428,109 +315,6 @@ static void test_unchanged(void **state)
 	}
 }
 
-static void assert_same(const struct job_outcome *a, const struct job_outcome *b)
-{
-	assert_json("status", a->status, b->status);
-	assert_int_equal(a->stop, b->stop);
-	assert_int_equal(a->ended, b->ended);
-}
-
-/* A change that is refused: what the Framework says of its translation leads to the same statuses. */
-static void test_recovered(void **state)
-{
-	static const char *const jobs[] = {
-		TFJOB "{tfReplicaSpecs: {Worker: {replicas: 2, " TEMPLATE "}}}}",
-		TFJOB "{successPolicy: AllWorkers, tfReplicaSpecs: {Worker: {replicas: 2, " TEMPLATE "}}}}",
-		TFJOB "{runPolicy: {backoffLimit: 0}, tfReplicaSpecs: {Worker: {restartPolicy: OnFailure, " TEMPLATE
-		      "}}}}",
-		PYTORCHJOB "{runPolicy: {suspend: true}, pytorchReplicaSpecs: {Master: {" PYTORCH "}, Worker: {" PYTORCH
-			   "}}}}",
-		"{apiVersion: kubeflow.caicloud.io/v1alpha1, kind: TFJob, metadata: {name: j}, spec: {runtimeID: "
-		"abcde, tfReplicaSpec: [{tfReplicaType: Worker, " TEMPLATE "}]}}",
-	};
-	static const char *const views[] = {"worker=.. master=.", "worker=RP master=R", "worker=SR master=S",
-					    "worker=rR master=R", "worker=SS master=R"};
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(jobs) * ARRAY_LEN(views); i++) {
-		struct framework_status framework;
-		struct job_translation recovered;
-		struct progress progress;
-		struct job_outcome outcome;
-		struct job_outcome expected;
-		cleanup_free char *note = NULL;
-		struct story story;
-
-		begin(&story, jobs[i / ARRAY_LEN(views)]);
-		note = note_of(&story);
-		assert_int_equal(job_translation_recover(&story.job, note, story.translation.spec, &recovered), 0);
-		framework_of(views[i % ARRAY_LEN(views)], &framework);
-		read_back(&framework, false, &progress);
-		job_status(&story.job, &story.translation, &progress, false, NOW, &expected);
-		job_status(&story.job, &recovered, &progress, false, NOW, &outcome);
-		assert_same(&outcome, &expected);
-		assert_string_equal(recovered.framework, story.translation.framework);
-		job_outcome_free(&outcome);
-		job_outcome_free(&expected);
-		job_translation_free(&recovered);
-		framework_status_free(&framework);
-		progress_free(&progress);
-		end(&story);
-	}
-}
-
-/* Notes that fc-jobs has not written, and Frameworks that are not of a job. */
-static void test_not_recovered(void **state)
-{
-	static const char *const notes[] = {NULL, "", "1a2b-77", "[]", "{}", "{\"checksum\": 1}"};
-	static const char *const specs[] = {"{}", "{taskRoles: 1}", "{taskRoles: [{}]}",
-					    "{taskRoles: [{name: driver}]}",
-					    "{taskRoles: [{name: ps}, {name: ps}, {name: ps}, {name: ps}, {name: ps}, "
-					    "{name: ps}]}"};
-	struct job_translation recovered;
-	struct story story;
-
-	(void)state;
-	begin(&story, TFJOB "{tfReplicaSpecs: {Worker: {" TEMPLATE "}}}}");
-	for (size_t i = 0; i < ARRAY_LEN(notes); i++)
-		assert_int_equal(job_translation_recover(&story.job, notes[i], story.translation.spec, &recovered), -1);
-	for (size_t i = 0; i < ARRAY_LEN(specs); i++) {
-		cleanup_json json_t *spec = yaml_of(specs[i]);
-
-		assert_int_equal(job_translation_recover(&story.job, "{\"checksum\":\"1-2\"}", spec, &recovered), -1);
-	}
-	end(&story);
-}
-
-/* The note says which labels the job gave: those that it takes back go, and no others. */
-static void test_labels(void **state)
-{
-	cleanup_json json_t *patch = json_object();
-	cleanup_free char *note = NULL;
-	cleanup_free char *other = NULL;
-	struct story story;
-	struct error err;
-
-	(void)state;
-	begin(&story, "{apiVersion: kubeflow.org/v1, kind: TFJob, metadata: {name: j, labels: {team: a, queue: b}}, "
-		      "spec: {tfReplicaSpecs: {Worker: {" TEMPLATE "}}}}");
-	note = note_of(&story);
-	job_note_drop_labels(note, &story.translation, patch);
-	assert_int_equal(json_object_size(patch), 0);
-	json_object_del(story.job.labels, "team");
-	job_translation_free(&story.translation);
-	assert_int_equal(job_translate(&story.job, &story.translation, &err), 0);
-	other = note_of(&story);
-	assert_string_not_equal(other, note);
-	job_note_drop_labels(note, &story.translation, patch);
-	assert_int_equal(json_object_size(patch), 1);
-	assert_true(json_is_null(json_object_get(patch, "team")));
-	job_note_drop_labels("1a2b-77", &story.translation, patch);
-	job_note_drop_labels(NULL, &story.translation, patch);
-	assert_int_equal(json_object_size(patch), 1);
-	end(&story);
-}
-
 static void assert_caicloud(const struct story *story, const char *expected)
 {
 	cleanup_free char *text = json_text(story->job.status);
@@ -600,8 +384,6 @@ int main(void)
 		cmocka_unit_test(test_backoff_limit), cmocka_unit_test(test_deadline),
 		cmocka_unit_test(test_unchanged),     cmocka_unit_test(test_caicloud),
 		cmocka_unit_test(test_refused),       cmocka_unit_test(test_not_restarting),
-		cmocka_unit_test(test_recovered),     cmocka_unit_test(test_not_recovered),
-		cmocka_unit_test(test_labels),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* Requests of the Kubernetes client: what is sent, what comes back of every kind of failure, that done runs exactly
  * once. */
 #include "tests/unit/kube_world.h"
+#include "tests/unit/slow.h"
 
 /* ---- requests and answers ---- */
 
@@ -368,6 +369,59 @@ static void test_cancel(void **state)
 	wait_done(fixture, 3);
 }
 
+static bool cancel_the_other(void *arg, int64_t *timeout_ms)
+{
+	const struct tag *tag = arg;
+
+	(void)timeout_ms;
+	kube_call_cancel(tag->fixture->call);
+	return true;
+}
+
+/* Both calls begin in one turn, so that libcurl has done nothing for the first one. Its handle still tells of the
+ * transfer before. */
+static void test_cancel_before_libcurl(void **state)
+{
+	struct fixture *fixture = *state;
+
+	call(fixture, 1, (struct kube_request){0});
+	wait_done(fixture, 1);
+	assert_int_equal(fixture->seen[0].status, 200);
+	fixture->call = call(fixture, 2, (struct kube_request){0});
+	call(fixture, 3, (struct kube_request){.before_send = cancel_the_other});
+	wait_done(fixture, 3);
+	assert_int_equal(fixture->seen[1].id, 2);
+	assert_int_equal(fixture->seen[1].failure, KUBE_CANCELLED);
+	assert_false(fixture->seen[1].sent);
+	assert_int_equal(fixture->seen[2].status, 200);
+	assert_int_equal(fixture->server.request_count, 2);
+}
+
+/* A request that nobody answers gives up the connections; the kept handles, which have options of the former ones, go
+ * with them (the sanitized tests find one that does not). */
+static void test_handles_of_former_connections(void **state)
+{
+	struct fixture *fixture = *state;
+	int64_t received_ms;
+
+	call(fixture, 1, (struct kube_request){0});
+	call(fixture, 2, (struct kube_request){0});
+	wait_done(fixture, 2);
+	received_ms = clock_boot_ms();
+	while (clock_boot_ms() == received_ms)
+		settle(fixture);
+	fixture->script = hold;
+	call(fixture, 3, (struct kube_request){.timeout_ms = allowed_ms(100)});
+	wait_done(fixture, 3);
+	assert_int_equal(fixture->seen[2].failure, KUBE_TIMEOUT);
+	settle(fixture);
+	fixture->script = reply_ok;
+	call(fixture, 4, (struct kube_request){0});
+	wait_done(fixture, 4);
+	assert_int_equal(fixture->seen[3].status, 200);
+	assert_int_equal(fixture->server.conn_count, 3);
+}
+
 static void done_then_more(void *arg, const struct kube_answer *answer)
 {
 	struct fixture *fixture = arg;
@@ -511,6 +565,8 @@ int main(void)
 		client_test(test_broken_connections),
 		client_test(test_refused),
 		client_test(test_cancel),
+		client_test(test_cancel_before_libcurl),
+		client_test(test_handles_of_former_connections),
 		client_test(test_calls_from_done),
 		client_test(test_turns),
 		client_test(test_free_cancels),

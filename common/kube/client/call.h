@@ -1,5 +1,6 @@
 /* Inside the client: one call, and how it becomes a libcurl transfer. Shared by client.c (queues, life of a call),
- * exchange.c (requests and answers in libcurl, callbacks of callers) and wait.c; no other file includes this. */
+ * exchange.c (requests and answers in libcurl, callbacks of callers), handle.c (libcurl's handles) and wait.c; no other
+ * file includes this. */
 #ifndef KUBE_CALL_H
 #define KUBE_CALL_H
 
@@ -109,18 +110,25 @@ struct kube_client {
 	struct warnings warnings;
 };
 
-/* ---- exchange.c ---- */
+/* ---- handle.c ---- */
 
 /* Sets url_base, url_prefix and their kin from the config. 0, or -1 and *err. */
-int exchange_resolve_server(struct kube_client *client, struct error *err);
+int handle_resolve_server(struct kube_client *client, struct error *err);
+/* A handle with the options that all calls of the transport have. */
+CURL *handle_take(struct kube_client *client, struct transport *transport);
+/* Keeps the handle for another call of the shared transport, or frees it. It is part of no transfer any more. */
+void handle_return(struct kube_client *client, const struct transport *transport, CURL *easy);
+/* Frees the kept ones: the shared transport is replaced, or the client ends. */
+void handle_free_idle(struct kube_client *client);
+
+/* ---- exchange.c ---- */
+
 /* Gets a handle ready for the call on its transport. */
 void exchange_prepare(struct kube_call *call);
-/* Reads status, warnings, Retry-After and sent of an ended or cancelled transfer. Then returns the handle. */
+/* Reads status, warnings, Retry-After and sent of an ended or cancelled transfer, and returns its handle. */
 void exchange_collect(struct kube_call *call);
 /* failure and cause of a transfer that libcurl ended. */
 void exchange_judge(struct kube_call *call, CURLcode result);
-/* Frees the idle ones: their options are of a former transport, or the client ends. */
-void exchange_free_handles(struct kube_client *client);
 /* The call as the counters name it. */
 void exchange_count(struct kube_call *call);
 /* Makes the `work` watcher run in the next turn of the loop. Calls may be started last before the loop sleeps; without

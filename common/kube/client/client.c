@@ -250,7 +250,7 @@ static void give_up_on(struct kube_client *client, struct transport **slot)
 	client->retired = mem_realloc(client->retired, client->retired_count + 1, sizeof(*client->retired));
 	client->retired[client->retired_count++] = *slot;
 	*slot = make_shared(client);
-	exchange_free_handles(client);
+	handle_free_idle(client);
 	/* the same server most likely */
 	transport_notes(*slot)->multiplexed = transport_notes(client->retired[client->retired_count - 1])->multiplexed;
 	deliver_later(client);
@@ -466,7 +466,7 @@ struct kube_client *kube_client_new(struct ev_loop *loop, const struct kube_conf
 	client->refill.data = client;
 	client->shared = make_shared(client);
 	client->watching = make_transport(client, 0);
-	if (exchange_resolve_server(client, err) < 0 ||
+	if (handle_resolve_server(client, err) < 0 ||
 	    credentials_load(&client->credentials, config, loop, credentials_have_settled, client, err) < 0) {
 		kube_client_free(client);
 		return NULL;
@@ -501,7 +501,7 @@ void kube_client_free(struct kube_client *client)
 	ev_clear_pending(client->loop, &client->work);
 	ev_clear_pending(client->loop, &client->begin);
 	ev_timer_stop(client->loop, &client->refill);
-	exchange_free_handles(client);
+	handle_free_idle(client);
 	free(client->idle_handles);
 	free_retired(client);
 	free(client->retired);
