@@ -225,11 +225,10 @@ static void report_queue_wait(struct reconcile *reconcile, const struct workload
 /* Whether what a step rests on is stored. */
 static bool may_act(struct reconcile *reconcile, struct slot *slot)
 {
-	struct framework *framework = reconcile->framework;
-	uint64_t decided = framework->decided > framework->kueue.decided ? framework->decided
-									 : framework->kueue.decided;
+	const struct framework *framework = reconcile->framework;
 
-	return kueue_only_releases(framework) || reconcile_may_act(reconcile, slot, decided);
+	return kueue_decisions_stored(framework) &&
+	       (kueue_only_releases(framework) || reconcile_may_act(reconcile, slot, 0));
 }
 
 /* Updates the Workload's status, which is behind the stored status of the Tasks. */

@@ -75,6 +75,8 @@ bool kueue_wants_quota(const struct framework *framework);
 /* Whether nothing is left to do but to let go of its Workload: it is gone, or on its way out with a spec that cannot be
  * read. */
 bool kueue_only_releases(const struct framework *framework);
+/* Whether the decisions that calls about the Workload rest on are stored (CONTRACT.md §12). */
+bool kueue_decisions_stored(const struct framework *framework);
 /* Whether the Workload asks for the quota that the Framework needs. */
 bool kueue_asks_for_this(const struct framework *framework, const struct workload *workload);
 /* The lookup of an object without a namespace, by "resourceflavors/NAME"; NULL: there is none. */

@@ -76,6 +76,16 @@ bool kueue_only_releases(const struct framework *framework)
 	return !framework->exists || (framework->problem != NULL && framework->deletion_time != 0);
 }
 
+static uint64_t decided(const struct framework *framework)
+{
+	return framework->decided > framework->kueue.decided ? framework->decided : framework->kueue.decided;
+}
+
+bool kueue_decisions_stored(const struct framework *framework)
+{
+	return kueue_only_releases(framework) || framework->written >= decided(framework);
+}
+
 bool kueue_asks_for_this(const struct framework *framework, const struct workload *workload)
 {
 	const char *request = workload_request(workload);

@@ -80,8 +80,8 @@ bool suspend_asked(const struct framework *framework);
 bool framework_has_nothing(const struct framework *framework);
 /* … and none will be: it waits to be created. */
 bool framework_at_rest(const struct framework *framework);
-/* Whether only a GET can tell that its ConfigMap does not exist: a create of it has an unknown outcome, or a Pod names
- * it as its controller, and a watch does not show a ConfigMap without our label. */
+/* Whether only a GET can tell that its ConfigMap does not exist: a create of it has an unknown outcome, or the status
+ * is a former owner's, who may have created what no event has shown yet, or what has lost its label since. */
 bool suspend_in_doubt(const struct framework *framework);
 /* Whether the Framework is to be, or to stay, suspended: not when it is deleted or stopped. */
 bool suspend_wanted(const struct framework *framework);

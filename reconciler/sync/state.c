@@ -141,6 +141,7 @@ void framework_enter(struct reconcile *reconcile, enum attempt_state state, int6
 	} else if (state == STATE_COMPLETED) {
 		status->completion_time = reconcile->now_sec;
 	}
+	framework->inherited = false;
 	framework_touch(reconcile, write_delay_ms);
 	framework->decided = framework->version;
 	framework->sweep = true;
@@ -370,6 +371,7 @@ void framework_forget(struct framework *framework)
 	kueue_forget(framework);
 	forget_shortening(framework);
 	framework->has_status = false;
+	framework->inherited = false;
 	framework->hold = 0;
 	framework->written = framework->version;
 	pace_forget(framework);
@@ -386,6 +388,14 @@ void framework_forget(struct framework *framework)
 	framework->scale = true;
 }
 
+/* Its author may have created objects since a GET has shown that there were none. */
+static void forget_confirmed(struct framework *framework)
+{
+	slot_news(&framework->config_map);
+	for (struct slot *slot = framework->slots; slot != NULL; slot = slot->hh.next)
+		slot_news(slot);
+}
+
 void framework_adopt_status(struct framework *framework, struct framework_status *status)
 {
 	uint64_t version = ++framework->version;
@@ -398,6 +408,7 @@ void framework_adopt_status(struct framework *framework, struct framework_status
 	forget_shortening(framework);
 	framework->text_bytes = attempt_text_bytes(&framework->status.attempt);
 	framework->has_status = true;
+	framework->inherited = true;
 	pod_templates_free(framework); /* the attempt's gang is in them */
 	framework->roles = mem_calloc(framework->status.attempt.role_count, sizeof(*framework->roles));
 	for (size_t r = 0; r < framework->status.attempt.role_count; r++) {
@@ -409,6 +420,7 @@ void framework_adopt_status(struct framework *framework, struct framework_status
 		for (size_t i = 0; i < role->task_count; i++)
 			framework->roles[r].tasks[i].decided = version;
 	}
+	forget_confirmed(framework);
 	/* The status that was read is the one that is stored. */
 	framework->written = version;
 	pace_forget(framework);

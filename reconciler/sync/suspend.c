@@ -36,12 +36,14 @@ bool suspend_in_doubt(const struct framework *framework)
 {
 	const struct slot *slot = &framework->config_map;
 
-	return slot->known == SLOT_IN_DOUBT || (slot->known == SLOT_SEEN && slot->meta == NULL && has_pods(framework));
+	return slot->known == SLOT_IN_DOUBT ||
+	       (framework->inherited && slot->known == SLOT_SEEN && slot->meta == NULL &&
+		framework->status.conditions[CONDITION_SUSPENDED].value != CONDITION_TRUE);
 }
 
 bool framework_at_rest(const struct framework *framework)
 {
-	return framework->status.state == STATE_CREATION_PENDING && framework->config_map.known != SLOT_IN_DOUBT &&
+	return framework->status.state == STATE_CREATION_PENDING && !suspend_in_doubt(framework) &&
 	       framework_has_nothing(framework);
 }
 

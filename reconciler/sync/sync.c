@@ -331,13 +331,13 @@ static void create_config_map(struct reconcile *reconcile)
 					 true);
 		return;
 	}
-	if (framework->spec.execution_type == EXECUTION_CREATE)
-		return;
 	if (suspend_wanted(framework) && !slot_ours(slot, framework->uid)) {
-		if (suspend_in_doubt(framework)) /* what a create has made would not be gone */
+		if (suspend_in_doubt(framework))
 			slot_send_get(reconcile, slot, NULL);
 		return;
 	}
+	if (framework->spec.execution_type == EXECUTION_CREATE)
+		return;
 	begin_gang(reconcile);
 	if (slot->meta != NULL) {
 		if (!slot_ours(slot, framework->uid))

@@ -449,6 +449,8 @@ static bool call_wanted(const struct framework *framework, const struct call *ca
 		    strcmp(slot->meta->resource_version, call->version) == 0;
 	cleanup_json json_t *patch = same && step == KUEUE_REPORT ? kueue_status_patch(framework) : NULL;
 
+	if (!kueue_decisions_stored(framework)) /* a namesake has come since, or more was decided */
+		return false;
 	switch (call->kind) {
 	case CALL_CREATE_OWNED: return step == KUEUE_MAKE;
 	case CALL_PATCH_OWNED: return same && (step == KUEUE_REWRITE || step == KUEUE_RELEASE);

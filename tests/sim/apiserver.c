@@ -418,7 +418,7 @@ static void handle_status(struct world *world, const struct wire *wire, struct o
 		api_status(out, 409, "Conflict", "the object has been modified");
 		return;
 	}
-	check_status_write(world, object, status);
+	check_status_write(wire, object, status);
 	/* what changes nothing makes no new version */
 	if (!json_equal(status, json_object_get(object->json, "status"))) {
 		changed = api_copy(object);

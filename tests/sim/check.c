@@ -279,8 +279,29 @@ static void check_adopted(struct world *world, const struct object *framework, c
 	}
 }
 
-void check_status_write(struct world *world, struct object *object, json_t *written)
+/* A status that comes late may name an older Pod than the one that its owner has created since: that one is what late
+ * writes made, then, and has to go as such. */
+static void disown_others(struct world *world, const struct object *framework, const json_t *after)
 {
+	for (struct object *pod = world->objects; pod != NULL; pod = pod->next) {
+		const json_t *task;
+
+		if (pod->kind != KIND_POD || pod->plan != framework->plan || pod->late)
+			continue;
+		task = find_task(after, annotation(pod->json, "FC_TASKROLE_NAME"),
+				 atoi(annotation(pod->json, "FC_TASK_INDEX")));
+		if (!of_task_attempt(pod, task) || !is_set(attempt_of(task), "podUID") ||
+		    strcmp(json_str(attempt_of(task), "podUID"), pod->uid) == 0)
+			continue;
+		pod->late = true;
+		kubelet_set_late(world, pod->uid, true);
+		world->tally->late_objects++;
+	}
+}
+
+void check_status_write(const struct wire *wire, struct object *object, json_t *written)
+{
+	struct world *world = wire->world;
 	const json_t *before = status_of(object);
 	cleanup_json json_t *plain = plain_status(world, written);
 	const json_t *after = json_object_get(plain, "status");
@@ -288,6 +309,8 @@ void check_status_write(struct world *world, struct object *object, json_t *writ
 	int is = state_of(after);
 
 	check_adopted(world, object, after);
+	if (wire->late)
+		disown_others(world, object, after);
 	check_life_write(world, object, before, after);
 	if (before == NULL)
 		return;

@@ -22,7 +22,8 @@ void check_forget_pleas(struct member *member);
 void check_request(struct world *world, const struct wire *wire);
 /* Its shards are given back: what is ahead of the server has been tried to be written. */
 void check_leaving(const struct member *member);
-void check_status_write(struct world *world, struct object *object, json_t *written);
+/* A status is about to be stored. */
+void check_status_write(const struct wire *wire, struct object *object, json_t *written);
 void check_created(struct world *world, const struct wire *wire, const struct object *object);
 void check_deletion(struct world *world, const struct object *object, bool force);
 /* The watcher sends more of an object to a peer, to which so many bytes are on their way. */

@@ -91,6 +91,9 @@ bool framework_attended(struct world *world, const struct object *framework)
 {
 	struct item *item;
 
+	for (int i = 0; i < world->watcher_count; i++)
+		if (streams_silent(&world->watchers[i]))
+			return false;
 	for (const struct object *object = world->objects; object != NULL; object = object->next)
 		if (object->plan == framework->plan && !attended(world, object, framework->name))
 			return false;

@@ -101,6 +101,23 @@ static void stand_still(struct world *world, void *arg)
 					   pick(world, 2000, 6000);
 }
 
+/* A watcher lists everything again, and often once more while reconcilers are still sent what the first lists showed.
+ */
+static void list_again(struct world *world, void *arg)
+{
+	bool twice = arg != NULL;
+
+	if (world->healed)
+		return;
+	world->faults.compacted = world->version;
+	for (int kind = 0; kind < KIND_WORKLOAD; kind++)
+		for (int i = 0; i < world->watcher_count; i++)
+			if (world->watchers[i].process.alive)
+				stream_cut(&world->watchers[i], (enum object_kind)kind);
+	at(world, world->now_ms + (twice ? pick(world, 5000, 12000) : pick(world, 100, 2500)), NULL, list_again, NULL,
+	   twice ? NULL : world);
+}
+
 static void begin_row(struct world *world, void *arg)
 {
 	struct member *member = &world->members[pick(world, 0, world->member_count - 1)];
@@ -147,6 +164,10 @@ static void make_row(struct world *world)
 					  .late = faults->row == ROW_LATE_WRITES};
 	if (faults->row == ROW_LATE_WRITES)
 		return; /* creates arrive when nobody waits for them any more (network.c) */
+	if (faults->row == ROW_RELISTS) {
+		at(world, world->now_ms + pick(world, 4000, 8000), NULL, list_again, NULL, NULL);
+		return;
+	}
 	world->grace_ms = 0;
 	world->pool = false;
 	if (world->member_count < 2)
@@ -161,11 +182,8 @@ static void make_row(struct world *world)
 
 enum fault_row row_of_seed(uint64_t seed)
 {
-	static const enum fault_row rows[16] = {[3] = ROW_ASLEEP,
-						[5] = ROW_LATE_ANSWERS,
-						[8] = ROW_OVERDUE,
-						[11] = ROW_HANDOVER,
-						[12] = ROW_LATE_WRITES};
+	static const enum fault_row rows[16] = {[3] = ROW_ASLEEP,    [5] = ROW_LATE_ANSWERS, [8] = ROW_OVERDUE,
+						[11] = ROW_HANDOVER, [12] = ROW_LATE_WRITES, [13] = ROW_RELISTS};
 
 	return rows[seed % ARRAY_LEN(rows)];
 }

@@ -300,6 +300,8 @@ void stream_cut(struct watcher *watcher, enum object_kind kind);
 bool streams_quiet(const struct watcher *watcher);
 /* Whether the object was sent to it as it is now. */
 bool streams_shown(const struct watcher *watcher, const struct object *object);
+/* Whether a watch is silent though there is something to tell: of objects that are gone, too. */
+bool streams_silent(const struct watcher *watcher);
 void streams_end(struct watcher *watcher);
 
 /* ---- leader.c ---- */
@@ -330,7 +332,7 @@ void faults_heal(struct world *world);
 void faults_deleted(struct member *member);
 
 /* Faults that follow each other in some worlds. */
-enum fault_row { ROW_NONE, ROW_LATE_ANSWERS, ROW_HANDOVER, ROW_OVERDUE, ROW_LATE_WRITES, ROW_ASLEEP };
+enum fault_row { ROW_NONE, ROW_LATE_ANSWERS, ROW_HANDOVER, ROW_OVERDUE, ROW_LATE_WRITES, ROW_ASLEEP, ROW_RELISTS };
 enum fault_row row_of_seed(uint64_t seed);
 
 struct faults {

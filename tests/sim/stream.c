@@ -513,6 +513,15 @@ bool streams_shown(const struct watcher *watcher, const struct object *object)
 	return false;
 }
 
+bool streams_silent(const struct watcher *watcher)
+{
+	for (struct kube_call *call = watcher->calls; call != NULL; call = call->next)
+		if (call->watch && watcher->frozen_until_ms[call->kind] > watcher->process.world->now_ms &&
+		    next_change(call) != NULL)
+			return true;
+	return false;
+}
+
 void streams_end(struct watcher *watcher)
 {
 	streams_free(watcher->streams);

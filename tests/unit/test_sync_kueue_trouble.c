@@ -352,6 +352,34 @@ static void test_former_lost(void **state)
 	world_end(&w);
 }
 
+/* The creation of a Workload waits for its turn, and a Framework of the same name comes meanwhile: it has no Workload
+ * before its status is stored. */
+static void test_namesake_takes_the_turn(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin(&w, "", "", "");
+	for (int i = 0; i < 10 && w.queued == 0; i++) {
+		world_reconcile(&w);
+		world_write(&w);
+		world_reconcile(&w);
+	}
+	assert_int_equal(w.queued, 1);
+	assert_int_equal(w.queue[0].kind, CALL_CREATE_OWNED);
+	json_object_del(w.object, "status");
+	world_new_uid(&w, w.object, "fw");
+	world_stamp(&w, w.object);
+	world_tell_framework(&w);
+	world_reconcile(&w);
+	world_carry(&w);
+	assert_null(workload(&w));
+	world_settle(&w);
+	assert_non_null(workload(&w));
+	assert_true(suspended(&w));
+	world_end(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -366,6 +394,7 @@ int main(void)
 		cmocka_unit_test(test_deadline_changed),
 		cmocka_unit_test(test_pods_ready),
 		cmocka_unit_test(test_former_lost),
+		cmocka_unit_test(test_namesake_takes_the_turn),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

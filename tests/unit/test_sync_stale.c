@@ -225,12 +225,49 @@ static void test_evicted(void **state)
 	world_end(&w);
 }
 
+/* A GET has shown that there is no ConfigMap. The successor has resumed the Framework since, and created one. */
+static void test_absence_confirmed_before(void **state)
+{
+	struct world w;
+	struct framework *stale;
+
+	(void)state;
+	world_begin_of(&w, 1, "", "", ",'suspend':true");
+	world_settle(&w);
+	w.framework->config_map.known = SLOT_CONFIRMED;
+	stale = begin_successor(&w);
+	world_edit_of(&w, 1, "", "", "");
+	for (int i = 0; i < 10 && w.config_map == NULL; i++) {
+		world_reconcile(&w);
+		if (w.plan.write)
+			world_write(&w);
+		world_carry(&w);
+	}
+	assert_non_null(w.config_map);
+	wake(&w, stale);
+	world_edit_of(&w, 1, "", "", ",'executionType':'Stop'");
+	world_reconcile(&w);
+	world_write(&w); /* as if it had the key still */
+	world_reconcile(&w);
+	assert_state(&w, STATE_CREATION_PENDING);
+	world_settle(&w);
+	world_collect(&w);
+	world_settle(&w);
+	assert_state(&w, STATE_COMPLETED);
+	assert_null(w.config_map);
+	world_end(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_task_retried),      cmocka_unit_test(test_adoption_not_stored),
-		cmocka_unit_test(test_framework_retried), cmocka_unit_test(test_vouched),
-		cmocka_unit_test(test_former_attempt),    cmocka_unit_test(test_evicted),
+		cmocka_unit_test(test_task_retried),
+		cmocka_unit_test(test_adoption_not_stored),
+		cmocka_unit_test(test_framework_retried),
+		cmocka_unit_test(test_vouched),
+		cmocka_unit_test(test_former_attempt),
+		cmocka_unit_test(test_evicted),
+		cmocka_unit_test(test_absence_confirmed_before),
 	};
 
 	return cmocka_run_group_tests_name("sync_stale", tests, NULL, NULL);

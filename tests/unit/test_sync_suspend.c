@@ -368,6 +368,22 @@ static void test_pod_unlabelled(void **state)
 	world_end(&w);
 }
 
+/* The ConfigMap and the Pod are created, and the stored status does not say so yet. */
+static void begin_unstored(struct world *w)
+{
+	world_begin_of(w, 1, "", "", RETRY2);
+	world_reconcile(w);
+	world_write(w);
+	for (int i = 0; i < 10 && w->framework->status.state != STATE_PREPARING; i++) {
+		world_reconcile(w);
+		world_carry(w);
+	}
+	world_reconcile(w);
+	world_carry(w);
+	assert_int_equal(json_object_size(w->pods), 1);
+	assert_int_equal(w->writes, 1);
+}
+
 /* A new owner holds a status from before its ConfigMap and its Pod were created, and the ConfigMap's label is gone: no
  * event shows it, but the Pod names it. It counts as deleted. */
 static void test_config_map_unlabelled(void **state)
@@ -375,17 +391,7 @@ static void test_config_map_unlabelled(void **state)
 	struct world w;
 
 	(void)state;
-	world_begin_of(&w, 1, "", "", RETRY2);
-	world_reconcile(&w);
-	world_write(&w);
-	for (int i = 0; i < 10 && w.framework->status.state != STATE_PREPARING; i++) {
-		world_reconcile(&w);
-		world_carry(&w);
-	}
-	world_reconcile(&w);
-	world_carry(&w);
-	assert_int_equal(json_object_size(w.pods), 1);
-	assert_int_equal(w.writes, 1);
+	begin_unstored(&w);
 	json_object_del(json_at(w.config_map, "metadata.labels"), FC_FRAMEWORK_NAME);
 	world_stamp(&w, w.config_map);
 	w.mute = true; /* the former owner writes no more */
@@ -401,6 +407,51 @@ static void test_config_map_unlabelled(void **state)
 	assert_state(&w, STATE_CREATION_PENDING);
 	assert_suspended(&w, "True");
 	assert_int_equal(w.framework->status.attempt.id, 1);
+	world_end(&w);
+}
+
+/* A new owner holds such a status, and its view is from before the ConfigMap and the Pod were created: it says nothing
+ * of a rest before it has asked. */
+static void test_view_that_lags(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_unstored(&w);
+	w.mute = true;
+	edit(&w, RETRY2 SUSPEND);
+	world_restart(&w);
+	w.mute = false;
+	world_tell_framework(&w);
+	framework_fence(w.framework);
+	assert_state(&w, STATE_CREATION_PENDING);
+	world_clear_log(&w);
+	world_reconcile(&w);
+	assert_string_not_equal(suspended(&w), "True");
+	world_settle(&w);
+	assert_contains(w.log.data, "get ConfigMap f-attempt; ");
+	world_collect(&w);
+	world_settle(&w);
+	assert_int_equal(json_object_size(w.pods), 0);
+	assert_state(&w, STATE_CREATION_PENDING);
+	assert_suspended(&w, "True");
+	assert_int_equal(w.framework->status.attempt.id, 1);
+	world_end(&w);
+}
+
+/* The new owner of a status that says Suspended asks for nothing. */
+static void test_view_of_suspended(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin_of(&w, 2, "", "", SUSPEND);
+	world_settle(&w);
+	world_restart(&w);
+	world_clear_log(&w);
+	world_settle(&w);
+	assert_calls(&w, "");
+	assert_suspended(&w, "True");
 	world_end(&w);
 }
 
@@ -445,6 +496,8 @@ int main(void)
 		cmocka_unit_test(test_pod_left_behind),
 		cmocka_unit_test(test_pod_unlabelled),
 		cmocka_unit_test(test_config_map_unlabelled),
+		cmocka_unit_test(test_view_that_lags),
+		cmocka_unit_test(test_view_of_suspended),
 		cmocka_unit_test(test_managed_by_others),
 	};
 

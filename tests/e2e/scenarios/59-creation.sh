@@ -129,7 +129,8 @@ EOT
 run_create_restricted() {
     only_embedded
     own_cluster
-    (cd "$RUN" && launch_watcher watcher-1 --workers 1 --http 127.0.0.1:0)
+    launch_watcher watcher-1 --workers 1 --http 127.0.0.1:0
+    wait_for 20 "the reconciler has its shards" reconcilers_complete watcher-1.log 1
     pod_security '{enforce: "restricted"}'
     create '
         def safe: .spec |= (.securityContext = {runAsNonRoot: true, seccompProfile: {type: "RuntimeDefault"}} |

@@ -66,7 +66,7 @@ attempt 1, code -210"
     expect "failed attempts of the Framework" "$(sed -n '/^<g><title>f$/,/^<.g>/p' "$RUN/out/$scenario.svg" | grep -c 'class="bad"')" 2
     expect "failed attempts without the log" "$(sed -n '/^<g><title>f$/,/^<.g>/p' "$RUN/out/$scenario.bare" | grep -c 'class="bad"')" 1
     expect_match "the bars of the terminal" "$(LC_ALL=C fw timeline f --snapshots "$RUN/out/$scenario.snapshots")" \
-        '^f +[.#]+x[.#]+x +-210 StopFrameworkRequested'
+        '^f +[.#]+x *[.#]+x +-210 StopFrameworkRequested'
 }
 
 wait_second_attempts() { # attempt of the Framework
