@@ -49,7 +49,8 @@ FAST := -Og -g1 $(call known,-Wno-maybe-uninitialized)
 ifdef SANITIZE
 # (reports of sanitizers need only the lines of the sources)
 CFLAGS_ALL += $(FAST) -fno-omit-frame-pointer -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fPIE
-LDFLAGS_ALL := -fsanitize=$(SANITIZE) -pie
+# (libasan has functions of its own in the place of libresolv's, which call these)
+LDFLAGS_ALL := -fsanitize=$(SANITIZE) -pie -Wl,--no-as-needed -lresolv
 else ifdef DEBUG
 CFLAGS_ALL += -O0 -DDEBUG=1 -fPIE
 LDFLAGS_ALL := -pie

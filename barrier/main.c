@@ -276,7 +276,7 @@ static int parse_options(int argc, char **argv, struct barrier_options *out)
 		{"max-head", required_argument, NULL, 'M'},
 		{"qps", required_argument, NULL, 'q'},
 		{"burst", required_argument, NULL, 'B'},
-		PROCESS_NAME_OPTION,
+		{"name", required_argument, NULL, PROCESS_NAME},
 		PROCESS_OPTIONS,
 		{NULL, 0, NULL, 0},
 	};

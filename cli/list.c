@@ -301,6 +301,7 @@ static int watch_all(struct cli *cli, struct listing *listing, const char *path,
  */
 
 struct framework_events {
+	const struct row *row;
 	UT_hash_handle hh; /* by key */
 	char *key;         /* namespace/name of a Framework */
 	struct event_views events;
@@ -326,6 +327,7 @@ static void take_event(void *arg, json_t *object)
 	if (found == NULL) {
 		found = mem_calloc(1, sizeof(*found));
 		found->key = mem_strdup(key);
+		found->row = row;
 		HASH_ADD_KEYPTR(hh, events->all, found->key, strlen(found->key), found);
 	}
 	event_views_add(&found->events, object);
@@ -334,11 +336,9 @@ static void take_event(void *arg, json_t *object)
 static void explain_by_events(struct listing *listing, const struct framework_events *found)
 {
 	struct framework_view view;
-	struct row *row;
 	struct error err;
 
-	HASH_FIND_STR(listing->rows, found->key, row);
-	if (framework_view_read(row->object, &view, &err) == 0)
+	if (framework_view_read(found->row->object, &view, &err) == 0)
 		put_row(listing, row_new(&view, &found->events));
 	framework_view_free(&view);
 }

@@ -1,5 +1,6 @@
 /* kubectl framework timeline: bars in the terminal, or a picture. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "cli/view/svg.h"
 #include "cli/view/timeline.h"
 #include "common/base/clock.h"
+#include "common/base/file.h"
 #include "common/base/mem.h"
 
 enum {
@@ -24,22 +26,15 @@ enum {
 /* A whole file of log lines. 0, or -1 and *err. */
 static int read_log(const char *path, struct buf *out, struct error *err)
 {
-	FILE *file = fopen(path, "re");
-	char data[64 * 1024];
-	size_t count;
-	int result = 0;
+	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-	if (file == NULL)
+	if (fd < 0)
 		return error_set_errno(err, errno, "--snapshots: open %s", path);
-	while (result == 0 && (count = fread(data, 1, sizeof(data), file)) > 0) {
-		buf_append(out, data, count);
-		if (out->len > LOG_MAX)
-			result = error_set(err, "--snapshots: %s is larger than %d bytes", path, LOG_MAX);
-	}
-	if (result == 0 && ferror(file))
-		result = error_set_errno(err, errno, "--snapshots: read %s", path);
-	fclose(file);
-	return result;
+	if (file_read_fd(fd, path, LOG_MAX, out, err) < 0)
+		return error_wrap(err, "--snapshots");
+	if (out->len > LOG_MAX)
+		return error_set(err, "--snapshots: %s is larger than %d bytes", path, LOG_MAX);
+	return 0;
 }
 
 /* ---- bars -------------------------------------------------------------------------------------------------------- */

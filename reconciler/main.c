@@ -314,7 +314,7 @@ static int parse_options(int argc, char **argv, struct reconciler_options *out)
 {
 	static const struct option known[] = {
 		{"pool", no_argument, NULL, 'o'},
-		PROCESS_NAME_OPTION,
+		{"name", required_argument, NULL, PROCESS_NAME},
 		PROCESS_OPTIONS,
 		{NULL, 0, NULL, 0},
 	};

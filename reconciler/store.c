@@ -278,10 +278,8 @@ void store_absent(struct reconciler *reconciler, enum object_kind kind, uint32_t
 		if (framework->exists && (strcmp(framework->uid, absent->uid) == 0 ||
 					  version_compare(framework->resource_version, absent->resource_version) < 0))
 			framework_observe_absent(framework, absent->resource_version);
-		if (absent->uid[0] != '\0' && !framework->exists) {
-			mem_replace(&framework->gone_uid, absent->uid);
+		if (!framework->exists && version_compare(absent->resource_version, framework->gone_version) > 0)
 			mem_replace(&framework->gone_version, absent->resource_version);
-		}
 	} else {
 		framework_observe_gone(framework, kind, absent->name, absent->uid, absent->resource_version,
 				       absent->deleting);

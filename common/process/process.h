@@ -46,12 +46,8 @@ enum process_option {
 	PROCESS_VERSION,
 };
 
-/* For getopt_long(), with "v:h". Put the program's own options before them, and an empty one after them. --name is for
- * those that connect to the watcher. */
-#define PROCESS_NAME_OPTION                                   \
-	{                                                     \
-		"name", required_argument, NULL, PROCESS_NAME \
-	}
+/* For getopt_long(), with "v:h". Put the program's own options before them, and an empty one after them; also
+ * {"name", required_argument, NULL, PROCESS_NAME}, if it connects to the watcher. */
 #define PROCESS_OPTIONS                                                                                         \
 	{"bus", required_argument, NULL, PROCESS_BUS}, {"bus-keys", required_argument, NULL, PROCESS_BUS_KEYS}, \
 		{"bus-insecure", no_argument, NULL, PROCESS_BUS_INSECURE},                                      \

@@ -197,7 +197,6 @@ static void pack_texts(struct pack *pack, struct framework *framework)
 	pack_own_text(pack, &framework->name);
 	pack_prefix(pack, framework->name);
 	pack_own_text(pack, &framework->uid);
-	pack_own_text(pack, &framework->gone_uid);
 	pack_own_text(pack, &framework->gone_version);
 	pack_own_text(pack, &framework->resource_version);
 	pack_own_text(pack, &framework->metadata_text);
@@ -236,7 +235,6 @@ static void pack_rest(struct pack *pack, const struct framework *framework)
 	rest.ns = NULL;
 	rest.name = NULL;
 	rest.uid = NULL;
-	rest.gone_uid = NULL;
 	rest.gone_version = NULL;
 	rest.resource_version = NULL;
 	rest.metadata_text = NULL;

@@ -200,20 +200,20 @@ static bool is_other(const struct framework *framework, const struct object_meta
 }
 
 /* An object that is seen exists, even if it was believed gone. */
-static void revive(char **gone_uid, char **gone_version, const struct object_meta *meta)
+static void revive(struct slot *slot, const struct object_meta *meta)
 {
-	if (*gone_uid == NULL || strcmp(*gone_uid, meta->uid) != 0)
+	if (slot->gone_uid == NULL || strcmp(slot->gone_uid, meta->uid) != 0)
 		return;
-	mem_replace(gone_uid, NULL);
-	mem_replace(gone_version, NULL);
+	mem_replace(&slot->gone_uid, NULL);
+	mem_replace(&slot->gone_version, NULL);
 }
 
 /* Whether the observed object is older than the end of its uid. At that version or later it exists: that was not its
  * end. */
-static bool is_dead(const char *gone_uid, const char *gone_version, const struct object_meta *meta)
+static bool is_dead(const struct slot *slot, const struct object_meta *meta)
 {
-	return gone_uid != NULL && strcmp(gone_uid, meta->uid) == 0 &&
-	       version_compare(meta->resource_version, gone_version) < 0;
+	return slot->gone_uid != NULL && strcmp(slot->gone_uid, meta->uid) == 0 &&
+	       version_compare(meta->resource_version, slot->gone_version) < 0;
 }
 
 /* Only of what may be there. */
@@ -236,9 +236,10 @@ bool framework_has_seen(const struct framework *framework, const char *version)
 	return framework->exists && version_compare(version, framework->resource_version) <= 0;
 }
 
+/* Of the Frameworks of a name, those that are older than the end of the last one ended before it. */
 static bool is_news_of(const struct framework *framework, const struct object_meta *meta)
 {
-	if (is_dead(framework->gone_uid, framework->gone_version, meta))
+	if (framework->gone_version != NULL && version_compare(meta->resource_version, framework->gone_version) < 0)
 		return false;
 	return !framework_has_seen(framework, meta->resource_version);
 }
@@ -255,7 +256,6 @@ bool framework_observe(struct framework *framework, const struct object_parts *o
 		framework_observe_absent(framework, meta->resource_version);
 		framework->exists = true;
 		mem_replace(&framework->uid, meta->uid);
-		revive(&framework->gone_uid, &framework->gone_version, meta);
 	}
 	mem_replace(&framework->resource_version, meta->resource_version);
 	if (meta->generation != framework->generation) {
@@ -293,10 +293,8 @@ static void forget_slot(const struct framework *framework, struct slot *slot)
 
 void framework_observe_absent(struct framework *framework, const char *version)
 {
-	if (framework->uid != NULL) {
-		mem_replace(&framework->gone_uid, framework->uid);
+	if (framework->uid != NULL)
 		mem_replace(&framework->gone_version, version != NULL ? version : framework->resource_version);
-	}
 	forget_slot(framework, &framework->config_map);
 	for (int i = 0; i < OWNED_KINDS; i++)
 		forget_slot(framework, &framework->owned[i]);
@@ -322,7 +320,7 @@ void framework_observe_absent(struct framework *framework, const char *version)
  * gone; what lacks our label is in no list, though. */
 static bool is_news(const struct framework *framework, const struct slot *slot, const struct object_meta *meta)
 {
-	if (is_dead(slot->gone_uid, slot->gone_version, meta))
+	if (is_dead(slot, meta))
 		return false;
 	if (framework_labels(framework, meta) && version_compare(meta->resource_version, slot->absent_version) < 0)
 		return false;
@@ -342,7 +340,7 @@ static void make_room(struct slot *slot, const struct object_meta *meta)
 	if (same)
 		slot->wait = NULL; /* goes on */
 	slot_clear(slot);
-	revive(&slot->gone_uid, &slot->gone_version, meta);
+	revive(slot, meta);
 	slot_news(slot);
 	if (!same) {
 		mem_replace(&slot->first_version, meta->resource_version);
@@ -377,7 +375,7 @@ bool framework_observe_pod(struct framework *framework, struct pod *pod)
 
 void slot_observe_owned(struct slot *slot, struct owned_object *object)
 {
-	if (is_dead(slot->gone_uid, slot->gone_version, &object->meta)) {
+	if (is_dead(slot, &object->meta)) {
 		owned_object_free(object);
 		return;
 	}

@@ -451,7 +451,6 @@ void framework_free(struct framework *framework)
 	free(framework->ns);
 	free(framework->name);
 	free(framework->uid);
-	free(framework->gone_uid);
 	free(framework->gone_version);
 	free(framework->resource_version);
 	free(framework->metadata_text);

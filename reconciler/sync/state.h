@@ -162,8 +162,7 @@ struct framework {
 	/* The object on the server. Without one (exists false) the rest of this part is empty. */
 	bool exists;
 	char *uid;
-	char *gone_uid;     /* the last uid known to be gone … */
-	char *gone_version; /* … unless it is seen at this version or later */
+	char *gone_version; /* at which none of the name existed; NULL: not known */
 	char *resource_version;
 	int64_t generation;
 	int64_t deletion_time;

@@ -20,9 +20,9 @@ void framework_sync(struct framework *framework, const struct sync_config *confi
 enum observed_by { OBSERVED_EVENT, OBSERVED_ANSWER };
 
 /* The Framework as the server has it, on one line: snapshots show its metadata and spec as they stand. A status is
- * adopted only where there is none in memory for its uid. Drops older or equal resourceVersions, and objects older than
- * the end of their uid; an object seen after that exists, even if it was believed gone. Returns false when it was
- * dropped. */
+ * adopted only where there is none in memory for its uid. Drops older or equal resourceVersions, and those from
+ * before the last end of a Framework of the name; one seen after that exists, even if it was believed gone. Returns
+ * false when it was dropped. */
 bool framework_observe(struct framework *framework, const struct object_parts *object, enum observed_by by);
 /* A snapshot begins: nothing of it is seen yet. */
 void framework_set_unseen(struct framework *framework);

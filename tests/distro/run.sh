@@ -63,14 +63,16 @@ inside() {
 }
 
 try() { # what command...
-	local what=$1 begin=$SECONDS
+	local what=$1 begin=$SECONDS status
 	shift
-	if "$@"; then
+	"$@"
+	status=$?
+	if [ "$status" -eq 0 ]; then
 		passed=$((passed + 1))
 		echo "ok $what ($((SECONDS - begin)) s)"
 	else
 		failed=$((failed + 1))
-		echo "not ok $what: status $?"
+		echo "not ok $what: status $status"
 	fi
 }
 

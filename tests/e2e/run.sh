@@ -20,6 +20,7 @@ EOF
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" >/dev/null && pwd)
 root=$(cd "$here/../.." >/dev/null && pwd)
 export SLOWER=${SLOWER:-1}
+export LC_ALL=C.UTF-8 # what $'\u…' in a scenario means depends on it
 AGAIN_MAX=3
 scenario_limit_s=$((${SCENARIO_LIMIT:-600} * SLOWER)) # a scenario's own waits end long before
 . "$here/../kubernetes/processes.sh"

@@ -53,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	case 4: LOOK(pong, body, size, owns_nothing); break;
 	case 5: LOOK(absent, body, size, bus_absent_free); break;
 	case 6: LOOK(snapshot_end, body, size, bus_snapshot_end_free); break;
-	case 7: LOOK(refuse, body, size, owns_nothing); break;
+	default: LOOK(refuse, body, size, owns_nothing); break;
 	}
 	return 0;
 }

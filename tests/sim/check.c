@@ -279,22 +279,37 @@ static void check_adopted(struct world *world, const struct object *framework, c
 	}
 }
 
-/* A status that comes late may name an older Pod than the one that its owner has created since: that one is what late
- * writes made, then, and has to go as such. */
+/* Whether the status says that its attempt, or its Task's, has another object than this one. */
+static bool disowns(const json_t *status, const struct object *object)
+{
+	const char *config_map = json_str(attempt_of(status), "configMapUID");
+	const json_t *task;
+	const char *pod;
+
+	if (!of_attempt(object, status))
+		return false;
+	if (object->kind == KIND_CONFIG_MAP)
+		return config_map != NULL && strcmp(config_map, object->uid) != 0;
+	if (config_map != NULL && strcmp(config_map, object->owner_uid) != 0)
+		return true;
+	task = find_task(status, annotation(object->json, "FC_TASKROLE_NAME"),
+			 atoi(annotation(object->json, "FC_TASK_INDEX")));
+	pod = json_str(attempt_of(task), "podUID");
+	return of_task_attempt(object, task) && pod != NULL && strcmp(pod, object->uid) != 0;
+}
+
+/* A status that comes late may name older objects than those that its owner has created since: these are what late
+ * writes made, then, and have to go as such. */
 static void disown_others(struct world *world, const struct object *framework, const json_t *after)
 {
-	for (struct object *pod = world->objects; pod != NULL; pod = pod->next) {
-		const json_t *task;
-
-		if (pod->kind != KIND_POD || pod->plan != framework->plan || pod->late)
+	for (struct object *object = world->objects; object != NULL; object = object->next) {
+		if (object->kind == KIND_FRAMEWORK || object->plan != framework->plan || object->late ||
+		    strcmp(annotation(object->json, "FC_FRAMEWORK_UID"), framework->uid) != 0 ||
+		    !disowns(after, object))
 			continue;
-		task = find_task(after, annotation(pod->json, "FC_TASKROLE_NAME"),
-				 atoi(annotation(pod->json, "FC_TASK_INDEX")));
-		if (!of_task_attempt(pod, task) || !is_set(attempt_of(task), "podUID") ||
-		    strcmp(json_str(attempt_of(task), "podUID"), pod->uid) == 0)
-			continue;
-		pod->late = true;
-		kubelet_set_late(world, pod->uid, true);
+		object->late = true;
+		if (object->kind == KIND_POD)
+			kubelet_set_late(world, object->uid, true);
 		world->tally->late_objects++;
 	}
 }

@@ -20,7 +20,10 @@ static int shielded;
 
 static void count(void)
 {
-	if (inside != NULL && shielded == 0 && inside->memory_left > 0 && --inside->memory_left == 0)
+	if (inside == NULL || shielded > 0 || inside->memory_left <= 0)
+		return;
+	inside->memory_left--;
+	if (inside->memory_left == 0)
 		longjmp(way_out, 1);
 }
 

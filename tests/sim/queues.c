@@ -112,7 +112,7 @@ static void replace(struct world *world, struct queued *queued, json_t *changed)
 		look_soon(world);
 }
 
-static void delete (struct world *world, struct queued *queued)
+static void remove_workload(struct world *world, struct queued *queued)
 {
 	json_t *changed;
 
@@ -147,7 +147,7 @@ static void collect(struct world *world, void *arg)
 		struct queued *next = queued->next;
 
 		if (strcmp(queues_owner(queued), uid) == 0)
-			delete (world, queued);
+			remove_workload(world, queued);
 		queued = next;
 	}
 }
@@ -362,7 +362,7 @@ static void handle(struct world *world, const struct wire *wire, const char *ns,
 			return;
 		}
 		answer(out, 200, queued->json);
-		delete (world, queued);
+		remove_workload(world, queued);
 	}
 }
 
@@ -405,7 +405,7 @@ static void act(struct world *world, void *arg)
 		return;
 	if (maybe(world, 400)) {
 		trace(world, "user: deletes %s", meta_text(queued->json, "uid"));
-		delete (world, queued);
+		remove_workload(world, queued);
 		return;
 	}
 	changed = json_deep_copy(queued->json);

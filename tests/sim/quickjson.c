@@ -29,15 +29,15 @@ static size_t plain_words(const char *text, size_t len)
 	for (; len - at >= sizeof(word); at += sizeof(word)) {
 		uint64_t quote;
 		uint64_t backslash;
-		uint64_t delete;
+		uint64_t del;
 
 		memcpy(&word, text + at, sizeof(word));
 		quote = word ^ ones * '"';
 		backslash = word ^ ones * '\\';
-		delete = word ^ ones * 0x7F;
+		del = word ^ ones * 0x7F;
 		/* the highest bit of a byte: it is not ASCII, or below a blank, or zero as one of these is then */
-		if (((word | (word - ones * ' ') | (quote - ones) | (backslash - ones) | (delete - ones)) &
-		     ones * 0x80) != 0)
+		if (((word | (word - ones * ' ') | (quote - ones) | (backslash - ones) | (del - ones)) & ones * 0x80) !=
+		    0)
 			break;
 	}
 	return at;

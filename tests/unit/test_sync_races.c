@@ -207,6 +207,26 @@ static void test_orphaned_unseen(void **state)
 	}
 }
 
+/* Frameworks of the name come and go while a GET is on its way. Its answer shows one of them, which is not the last. */
+static void test_former_namesake_shown(void **state)
+{
+	json_t *former;
+	struct world w;
+
+	(void)state;
+	world_begin_of(&w, 1, "", "", "");
+	former = json_deep_copy(w.object);
+	world_new_uid(&w, w.object, "fw");
+	world_stamp(&w, w.object);
+	world_tell_framework(&w);
+	world_stamp(&w, w.object);
+	framework_observe_absent(w.framework, meta_str(w.object, "resourceVersion"));
+	assert_false(world_observe_framework(w.framework, former, OBSERVED_ANSWER));
+	assert_false(w.framework->exists);
+	json_decref(former);
+	world_end(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -214,6 +234,7 @@ int main(void)
 		cmocka_unit_test(test_create_outlives_config_map), cmocka_unit_test(test_answer_after_absence),
 		cmocka_unit_test(test_created_after_config_map),   cmocka_unit_test(test_lost_is_forgotten),
 		cmocka_unit_test(test_lost_is_not_found_again),    cmocka_unit_test(test_orphaned_unseen),
+		cmocka_unit_test(test_former_namesake_shown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

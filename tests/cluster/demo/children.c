@@ -280,7 +280,7 @@ char *log_tail(const char *path, const char *needle, size_t lines, size_t width)
 	if (file == NULL)
 		return mem_strdup("");
 	if (fseek(file, -TAIL_BYTES, SEEK_END) != 0)
-		rewind(file);
+		fseek(file, 0, SEEK_SET);
 	text = mem_alloc(TAIL_BYTES + 1);
 	len = fread(text, 1, TAIL_BYTES, file);
 	text[len] = '\0';

@@ -243,7 +243,7 @@ run_deploy_secrets() {
     said=$(sums)
     expect "how many files" "$(wc -l <<<"$said")" 8
     expect_match "the certificate" "$(openssl x509 -in "$work/secrets/tls/tls.crt" -noout -text)" \
-        'CN = fc-barrier.*DNS:fc-barrier.frameworkcontroller.svc'
+        'CN ?= ?fc-barrier.*DNS:fc-barrier.frameworkcontroller.svc'
     expect "who may read them" "$(find "$work/secrets" -perm /077 -printf '%P ')" ""
     # (what is there stays)
     make_secrets || fail "it cannot be run twice: $(<"$RUN/out/$scenario.said")"
@@ -285,7 +285,8 @@ if [[ " \$* " != *" exec "* ]]; then exec "$RUN/kubectl" "\$@"; fi
 [[ \$* =~ ^-n\ $DEPLOY_NAMESPACE\ exec\ ([^ ]+)\ --\ (.*)\$ ]]
 pod=\${BASH_REMATCH[1]}
 for pid in \$(pgrep -x fc-watcher); do
-    mapfile -d '' -t environment <"/proc/\$pid/environ"
+    # (one that has ended, and that nobody waits for, has none)
+    mapfile -d '' -t environment 2>/dev/null <"/proc/\$pid/environ" || continue
     if [[ " \${environment[*]} " == *" HOSTNAME=\$pod "* && " \${environment[*]} " == *" TMPDIR=$RUN/files "* ]]; then
         exec env -i "\${environment[@]}" "$BUILD"/\${BASH_REMATCH[2]}
     fi

@@ -411,7 +411,7 @@ run_cli_shows() {
 
 # The plugin with a terminal for its stdout and stderr. (command: a scenario's function is called script, too)
 on_terminal() { # command arguments...
-    command script -qec "'$BUILD/kubectl-framework' $* --kubeconfig '$CLUSTER_DIR/kubeconfig' -n $NS" /dev/null </dev/null
+    TERM=xterm command script -qec "'$BUILD/kubectl-framework' $* --kubeconfig '$CLUSTER_DIR/kubeconfig' -n $NS" /dev/null </dev/null
 }
 
 # Who may read Frameworks and nothing else still gets an answer, and is told what is missing.
