@@ -205,10 +205,17 @@ static void wait_more(struct election *election, int64_t now_ms)
 
 /* ---- what to send ----------------------------------------------------------------------------------------------- */
 
-/* The epoch of the next term. The process that holds it has the newer one of Lease and record. */
+/* The epoch of the next term: larger than both have, because a record that was deleted may come back as it was before,
+ * by a write that is carried out late. */
 static uint64_t newer_epoch(const struct election *election)
 {
-	return election->lease.transitions >= ELECTION_EPOCH_MAX ? 1 : election->lease.transitions + 1;
+	uint64_t epoch = election->lease.transitions;
+
+	if (election->present && election->found.transitions > epoch)
+		epoch = election->found.transitions;
+	if (election->recorded && election->record.transitions > epoch)
+		epoch = election->record.transitions;
+	return epoch >= ELECTION_EPOCH_MAX ? 1 : epoch + 1;
 }
 
 /* Before and in our term: what it granted, and what those before it did. A successor of ours waits for theirs, too. */

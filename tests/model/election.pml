@@ -377,7 +377,8 @@ proctype watch(byte i)
 		w[i].at = LOOKED }
 #endif
 	:: d_step { w[i].at == LOOKED && !(w[i].fresh && w[i].record_fresh) -> stand_by(i) }
-	/* models common/leader/election.c:newer_epoch
+	/* models common/leader/election.c:newer_epoch (which takes the larger epoch of both objects; here it is that of the
+	 * newer one, which is as large at most)
 	 * models common/leader/election.c:left_behind
 	 * models common/leader/election.c:fill_lease */
 	:: atomic { w[i].at == LOOKED && free_to_take(i) && w[i].epoch < EPOCHS && (i == 0 || begun || MEMBER != MEMBER_OTHER) ->

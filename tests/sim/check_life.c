@@ -339,11 +339,14 @@ static void check_code(const struct decision *decision)
 		violated(decision->world, "%s ends before its deadline, or is suspended", name);
 }
 
-static bool has_pod(const struct world *world, const struct object *framework)
+/* But for one that somebody has let outlive its ConfigMap: whose view lags behind may not know of it. */
+static bool has_pod(struct world *world, const struct object *framework)
 {
 	for (const struct object *object = world->objects; object != NULL; object = object->next)
 		if (object->kind == KIND_POD && !object->late && object_framework_name(object->json) != NULL &&
-		    strcmp(annotation(object->json, "FC_FRAMEWORK_UID"), framework->uid) == 0)
+		    strcmp(annotation(object->json, "FC_FRAMEWORK_UID"), framework->uid) == 0 &&
+		    (world->plans[object->plan].strict ||
+		     api_find_uid(world, KIND_CONFIG_MAP, object->owner_uid) != NULL))
 			return true;
 	return false;
 }
