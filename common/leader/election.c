@@ -25,6 +25,7 @@ struct election {
 	bool seen;
 	struct election_lease lease;
 	int64_t observed_ms; /* when we saw that it had changed: its holder renewed it before that */
+	bool again;          /* the look after that has shown the same */
 	bool dead;           /* its holder is known to have ended */
 	/* our term */
 	uint64_t epoch;
@@ -100,15 +101,19 @@ static bool record_is_newer(const struct election *election)
 	return strcmp(lease->record_version, record->record_version) != 0;
 }
 
-static void observe(struct election *election, const struct election_lease *lease, int64_t now_ms)
+/* The Lease is read before the record. So a record that is news may be of a term whose Lease was written in between,
+ * and which renews that: only when the next look shows the same, the Lease is gone. */
+static void observe(struct election *election, const struct election_lease *lease, bool by_record, int64_t now_ms)
 {
 	const struct election_lease *known = &election->lease;
+	bool news = !election->seen || !same_term(known, lease) || strcmp(known->renewed, lease->renewed) != 0 ||
+		    strcmp(known->record_version, lease->record_version) != 0;
 
-	if (!election->seen || !same_term(known, lease) || strcmp(known->renewed, lease->renewed) != 0 ||
-	    strcmp(known->record_version, lease->record_version) != 0) {
-		election->observed_ms = now_ms;
+	if (news)
 		election->dead = false;
-	}
+	if (news || (by_record && !election->again))
+		election->observed_ms = now_ms;
+	election->again = !news;
 	election->lease = *lease;
 	election->seen = true;
 }
@@ -120,9 +125,9 @@ static void observe_both(struct election *election, int64_t now_ms)
 
 	if (!record_is_newer(election)) {
 		if (election->present)
-			observe(election, &election->found, now_ms);
+			observe(election, &election->found, false, now_ms);
 	} else if (!ours(election, record) || !same_term(record, &election->lease)) { /* else we know more of it */
-		observe(election, record, now_ms);
+		observe(election, record, true, now_ms);
 	}
 }
 
@@ -334,7 +339,7 @@ static void on_lease_written(struct election *election, const struct election_le
 		step_down(election, now_ms); /* the answer comes too late to build on */
 		return;
 	}
-	observe(election, lease, now_ms);
+	observe(election, lease, false, now_ms);
 }
 
 /* record: NULL: there is none. */

@@ -231,7 +231,7 @@ bool begun; /* watcher 0 is the first to write: what the other one could do firs
 
 /* What a Lease of its own gave was counted when it ceased to lead. Of one that is gone nothing tells how long it goes on:
  * as if it had been renewed right now.
- * models common/leader/election.c:observe
+ * models common/leader/election.c:observe (here Lease and record are read at one time, so that the first look counts)
  * models common/leader/election.c:observe_both
  * models common/leader/election.c:former_end_ms */
 #define read_lease(i) \

@@ -3,6 +3,9 @@
 
 static const char *const other = "other";
 
+/* The second look, from which on a record without its Lease counts. */
+enum { SECOND = START + RETRY + JITTER };
+
 /* The Lease is gone, and so, perhaps, is who led. Whoever does puts it back before it would have run out. Nobody leads
  * after that; members go on for as long as the record tells. */
 static void deleted(void **state)
@@ -16,11 +19,11 @@ static void deleted(void **state)
 	(void)state;
 	record.duration_ms = LEASE + 1000;
 	record.member_ms = LONGER;
-	for (; at_ms < START + LEASE + 1000; at_ms = election_due_ms(election)) {
+	for (; at_ms < SECOND + LEASE + 1000; at_ms = election_due_ms(election)) {
 		looks(election, at_ms, &record, NULL);
 		assert_string_equal(election_seen(election)->holder, other);
 	}
-	assert_int_equal(at_ms, START + LEASE + 1000);
+	assert_int_equal(at_ms, SECOND + LEASE + 1000);
 	looks(election, at_ms, &record, NULL);
 	request = asks(election, at_ms, ELECTION_CREATE);
 	assert_int_equal(request.lease.transitions, 6);
@@ -52,6 +55,26 @@ static void deleted_again_and_again(void **state)
 	election_free(election);
 }
 
+/* The Lease is written between a look at it and the one at the record, and deleted before the next look: its holder
+ * renewed it until then. */
+static void renewed_unseen(void **state)
+{
+	enum { LATER = START + LEASE - 1 };
+	struct election *election = make("me", ELECTION_GRANTS_MEMBERS);
+	struct election_lease record = record_of(other, 2);
+	struct election_request request;
+
+	(void)state;
+	looks(election, START, &record, NULL);
+	looks(election, LATER, &record, NULL);
+	assert_false(election_next(election, LATER, &request));
+	looks(election, LATER + LEASE - 1, &record, NULL);
+	assert_false(election_next(election, LATER + LEASE - 1, &request));
+	looks(election, LATER + LEASE, &record, NULL);
+	asks(election, LATER + LEASE, ELECTION_CREATE);
+	election_free(election);
+}
+
 /* Somebody deleted it, and a late write has put an older one in its place: no epoch comes twice. */
 static void older_record_comes_back(void **state)
 {
@@ -61,7 +84,7 @@ static void older_record_comes_back(void **state)
 	int64_t at_ms = START;
 
 	(void)state;
-	for (; at_ms < START + LEASE; at_ms = election_due_ms(election))
+	for (; at_ms < SECOND + LEASE; at_ms = election_due_ms(election))
 		looks(election, at_ms, &record, &lease);
 	looks(election, at_ms, &record, &lease);
 	assert_int_equal(asks(election, at_ms, ELECTION_UPDATE).lease.transitions, 3);
@@ -94,8 +117,9 @@ static void older_than_the_record(void **state)
 		looks(election, START, &record, &lease);
 		assert_int_equal(election_next(election, START, &request), rows[i].takes);
 		if (!rows[i].takes) {
-			looks(election, START + LEASE, &record, &lease);
-			request = asks(election, START + LEASE, ELECTION_UPDATE);
+			looks(election, SECOND, &record, &lease);
+			looks(election, SECOND + LEASE, &record, &lease);
+			request = asks(election, SECOND + LEASE, ELECTION_UPDATE);
 		}
 		assert_int_equal(request.lease.transitions, rows[i].transitions == 6 ? 7 : 6);
 		assert_string_equal(request.lease.record_version, record.record_version);
@@ -304,6 +328,7 @@ int main(void)
 		cmocka_unit_test(deleted),
 		cmocka_unit_test(deleted_again_and_again),
 		cmocka_unit_test(older_than_the_record),
+		cmocka_unit_test(renewed_unseen),
 		cmocka_unit_test(older_record_comes_back),
 		cmocka_unit_test(unrecorded_term),
 		cmocka_unit_test(record_is_read),
