@@ -95,7 +95,8 @@ void check_overdue(struct world *world)
 	for (struct object *object = world->objects; object != NULL; object = object->next) {
 		const char *what = object->kind == KIND_FRAMEWORK ? overdue(world, object) : NULL;
 
-		if (what == NULL || what != object->overdue || !framework_attended(world, object)) {
+		if (what == NULL || what != object->overdue || world->looks_anew ||
+		    !framework_attended(world, object)) {
 			object->overdue = what;
 			object->overdue_since_ms = world->now_ms;
 		} else if (world->now_ms > object->overdue_since_ms + OVERDUE_MS) {

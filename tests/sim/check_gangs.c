@@ -175,7 +175,7 @@ static bool is_right(struct world *world, const struct pod_group *group)
 void check_gangs(struct world *world)
 {
 	for (struct pod_group *group = world->pod_groups; group != NULL; group = group->next) {
-		if (group->wrong_since_ms == 0 || is_right(world, group)) {
+		if (group->wrong_since_ms == 0 || world->looks_anew || is_right(world, group)) {
 			group->wrong_since_ms = is_right(world, group) ? 0 : world->now_ms;
 			continue;
 		}

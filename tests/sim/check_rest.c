@@ -102,14 +102,16 @@ bool framework_attended(struct world *world, const struct object *framework)
 }
 
 /* Whether a call about its name is on its way, or the status write that the fence waits for (CONTRACT.md §12.14):
- * either lasts as long as a lease at most, and nothing else is done meanwhile. */
+ * either lasts as long as a lease at most, and nothing else is done meanwhile. Or a status was refused, and is to be
+ * written again later: what rests on that waits, too. */
 static bool called(const struct world *world, const struct object *object)
 {
 	struct item *item = known(holder(world, object->ns, object_framework_name(object->json)), object->ns,
 				  object_framework_name(object->json));
 	const struct slot *slot = item == NULL ? NULL : &item_framework(item)->config_map;
 
-	if (item != NULL && item->writing && framework_fenced(item_framework(item)))
+	if (item != NULL && ((item->writing && framework_fenced(item_framework(item))) ||
+			     item->writes.until_ms > item->reconciler->ports.boot_ms(item->reconciler->ports.context)))
 		return true;
 	if (item != NULL && object->kind == KIND_POD)
 		HASH_FIND_STR(item_framework(item)->slots, object->name, slot);
@@ -119,7 +121,7 @@ static bool called(const struct world *world, const struct object *object)
 void check_strays(struct world *world)
 {
 	for (struct object *object = world->objects; object != NULL; object = object->next) {
-		int64_t since_ms = object->stray_since_ms;
+		int64_t since_ms = world->looks_anew ? 0 : object->stray_since_ms;
 
 		if (object->kind != KIND_FRAMEWORK && !object->deleting &&
 		    object_framework_name(object->json) != NULL && stray(world, object) &&

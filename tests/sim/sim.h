@@ -478,6 +478,7 @@ struct world {
 	bool pool; /* children of the watcher that leads: their deaths are known at once */
 	bool healed;
 	int64_t strays_look_ms;
+	bool looks_anew; /* nothing happened since the last look: everybody stood still */
 	bool lively;
 	struct random life_random;
 	int64_t life_until_ms; /* users are at work */

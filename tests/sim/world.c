@@ -130,6 +130,7 @@ static void step(struct world *world)
 		check_step(world);
 	}
 	if ((world->healed || world->faults.row == ROW_LATE_WRITES) && world->now_ms >= world->strays_look_ms) {
+		world->looks_anew = world->now_ms > world->strays_look_ms + SIM_STRAYS_LOOK_MS;
 		world->strays_look_ms = world->now_ms + SIM_STRAYS_LOOK_MS;
 		check_strays(world);
 		check_gangs(world);
