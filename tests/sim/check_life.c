@@ -339,7 +339,7 @@ static void check_code(const struct decision *decision)
 		violated(decision->world, "%s ends before its deadline, or is suspended", name);
 }
 
-/* But for one that somebody has let outlive its ConfigMap: whose view lags behind may not know of it. */
+/* A Pod that somebody let outlive its ConfigMap does not count: a reconciler whose view lags may not know of it. */
 static bool has_pod(struct world *world, const struct object *framework)
 {
 	for (const struct object *object = world->objects; object != NULL; object = object->next)
