@@ -12,11 +12,12 @@ skipped=0
 summary=()
 tests=$(mktemp) # how long each took
 flaky=$(mktemp)
+failures=$(mktemp) # the lines that say what failed, repeated at the end
 logs=$(mktemp -d)
 background=0
 finish() {
 	[ "$background" -eq 0 ] || kill -- -"$background" 2>/dev/null
-	rm -rf "$tests" "$flaky" "$logs"
+	rm -rf "$tests" "$flaky" "$failures" "$logs"
 }
 trap finish EXIT
 trap 'exit 130' INT TERM HUP
@@ -62,6 +63,16 @@ command_of() { # stage
 	esac
 }
 
+# Each "not ok" of a stage with what follows it; its last lines when it has none.
+say_failures() { # stage
+	echo "Failed in $1:"
+	if grep -qE '(^|: )not ok ' "$logs/$1"; then
+		grep -E -A 12 --no-group-separator '(^|: )not ok ' "$logs/$1" | grep -v '# SKIP' | head -n 60
+	else
+		tail -n 20 "$logs/$1"
+	fi
+}
+
 # A stage whose last line is "N passed, N failed[, N skipped]" adds these, any other counts as one.
 count() { # name status
 	local name=$1 status=$2 log=$logs/$1 line p f s real user system
@@ -76,6 +87,7 @@ count() { # name status
 		[ "$status" -eq 0 ] && p=1
 	fi
 	[ "$status" -ne 0 ] && [ "$f" -eq 0 ] && f=1
+	[ "$f" -eq 0 ] || say_failures "$name" >>"$failures"
 	passed=$((passed + p))
 	failed=$((failed + f))
 	skipped=$((skipped + s))
@@ -158,7 +170,7 @@ echo "===="
 printf '%s\n' "${summary[@]}"
 echo "The slowest tests:"
 sort -rn "$tests" | head -n 10
-cat "$flaky"
+cat "$failures" "$flaky"
 echo "$passed passed, $failed failed, $(wc -l <"$flaky") flaky"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]

@@ -509,7 +509,7 @@ void framework_call_body(struct framework *framework, const struct call *call, s
 	if (call->kind == CALL_CREATE_CONFIG_MAP)
 		write_config_map(framework, out);
 	else if (call->kind == CALL_CREATE_OWNED || is_patch(call->kind))
-		owned_write(framework, call, out);
+		owned_body(framework, call, out);
 	else if (pod_wanted(framework, call, &role, &index))
 		pod_template_render(framework, role, index, out);
 }

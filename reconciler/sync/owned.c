@@ -117,6 +117,15 @@ void owned_write(const struct framework *framework, const struct call *call, str
 	buf_putc(out, '}');
 }
 
+void owned_body(struct framework *framework, const struct call *call, struct buf *out)
+{
+	const struct owned_kind *kind = kinds[call->object - SLOT_SERVICE];
+
+	if (kind->number != NULL)
+		framework->owned_work[call->object - SLOT_SERVICE].number = kind->number(framework);
+	owned_write(framework, call, out);
+}
+
 /* ---- what the API server serves ---- */
 
 /* trouble NULL: it is not served. */
@@ -190,6 +199,13 @@ static enum owned_fit fit_of(const struct framework *framework, const struct slo
 			 framework->owned_work[slot->kind - SLOT_SERVICE].fitted == framework->generation);
 }
 
+/* It will be lowered below what it should be by then. */
+static bool falls_short(const struct framework *framework, const struct slot *slot)
+{
+	return slot->call == CALL_PATCH_OWNED &&
+	       framework->owned_work[slot->kind - SLOT_SERVICE].number < kind_of(slot)->number(framework);
+}
+
 bool owned_ready(const struct framework *framework)
 {
 	char name[OWNED_NAME_SIZE] = "";
@@ -198,7 +214,8 @@ bool owned_ready(const struct framework *framework)
 		const struct slot *slot = &framework->owned[i];
 
 		if (!kinds[i]->apart && kinds[i]->name(framework, name) &&
-		    (!is_there(framework, slot, name) || fit_of(framework, slot) == FIT_FIRST))
+		    (!is_there(framework, slot, name) || fit_of(framework, slot) == FIT_FIRST ||
+		     falls_short(framework, slot)))
 			return false;
 	}
 	return true;
@@ -293,6 +310,7 @@ static void keep(struct reconcile *reconcile, struct slot *slot)
 		return;
 	work->resource = find_resource(reconcile, slot);
 	work->sent = framework->generation;
+	work->number = INT64_MAX;
 	if (work->resource != NULL)
 		slot_send_patch(reconcile, slot, false);
 }

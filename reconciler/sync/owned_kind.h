@@ -37,6 +37,8 @@ struct owned_kind {
 	/* The rest is NULL where it never changes. While an attempt is under way, it is kept as it should be, and made
 	 * again when it is missing. */
 	enum owned_fit (*fit)(const struct framework *framework, const struct owned_object *object, bool fitted);
+	/* What write_patch() states now: no Pod is created while a PATCH of a lower number is on its way. */
+	int64_t (*number)(const struct framework *framework);
 	/* The member spec of a merge patch that makes it so. */
 	void (*write_patch)(const struct framework *framework, struct buf *out);
 	/* For a kind that is apart: whether a planned call is still wanted; write_patch() writes the whole body then.

@@ -185,6 +185,7 @@ const struct owned_kind pod_group_kind = {
 	.resources = group_resources,
 	.write_spec = write_spec,
 	.fit = group_fit,
+	.number = group_members,
 	.write_patch = write_patch,
 	.report_unavailable = report_unavailable,
 };

@@ -170,8 +170,9 @@ void owned_make(struct reconcile *reconcile, enum slot_kind kind);
 void owned_report_error(struct reconcile *reconcile, struct slot *slot);
 /* Appends the owner reference to the Framework. */
 void framework_write_owner(const struct framework *framework, struct buf *out);
-/* The body of such a call. */
+/* The body of such a call; owned_body() is for one that is sent now. */
 void owned_write(const struct framework *framework, const struct call *call, struct buf *out);
+void owned_body(struct framework *framework, const struct call *call, struct buf *out);
 /* Reads the spec from its text, which was read before without an error (observe.c). */
 void framework_read_spec_again(struct framework *framework);
 /* An answer shows it (observe.c). The object moves in. */

@@ -149,6 +149,7 @@ struct owned_work {
 	bool reported_trouble; /* it was the latter */
 	int64_t fitted;        /* the generation of the Framework at which it was last as it should be; -1: none */
 	int64_t sent;          /* … at which the last create or PATCH of it was planned */
+	int64_t number;        /* what the PATCH on its way states: see owned_kind.h; INT64_MAX before it is sent */
 	bool outgrown;         /* it is not as it should be … */
 	uint64_t outgrown_at;  /* … since this version of the status */
 };

@@ -170,6 +170,47 @@ static void test_rescale_down_and_up(void **state)
 	world_end(&w);
 }
 
+static bool queues(const struct world *w, enum call_kind kind)
+{
+	for (size_t i = 0; i < w->queued; i++)
+		if (w->queue[i].kind == kind)
+			return true;
+	return false;
+}
+
+/* A Task completes, and another one is added while the server has yet to lower the number for the first: the Pod waits
+ * for that answer, and for the next number. */
+static void test_rescale_while_lowered(void **state)
+{
+	cleanup_buf struct buf body = {0};
+	struct world w;
+
+	(void)state;
+	begin_two_running(&w);
+	world_pod_exit(&w, "f-a-0", 0, "");
+	for (int i = 0; i < 10 && !w.hold_calls; i++) {
+		world_carry(&w);
+		world_advance_ms(&w, 2000); /* what happens to one Task alone is gathered before it is written */
+		world_reconcile(&w);
+		if (w.plan.write)
+			world_write(&w);
+		w.hold_calls = queues(&w, CALL_PATCH_OWNED);
+	}
+	assert_true(w.hold_calls);
+	for (size_t i = 0; i < w.queued; i++)
+		if (w.queue[i].kind == CALL_PATCH_OWNED)
+			framework_call_body(w.framework, &w.queue[i], &body);
+	assert_contains(body.data, "\"minMember\":1");
+	world_edit_of(&w, 3, NEVER, "", VOLCANO);
+	world_settle(&w);
+	assert_false(queues(&w, CALL_CREATE_POD));
+	w.hold_calls = false;
+	world_settle(&w);
+	assert_members(&w, "f-0", 2);
+	assert_non_null(world_pod(&w, "f-a-2"));
+	world_end(&w);
+}
+
 /* Each attempt has its own. */
 static void test_new_attempt(void **state)
 {
@@ -322,6 +363,7 @@ int main(void)
 		cmocka_unit_test(test_patch_is_persisted_first),
 		cmocka_unit_test(test_rescale),
 		cmocka_unit_test(test_rescale_down_and_up),
+		cmocka_unit_test(test_rescale_while_lowered),
 		cmocka_unit_test(test_new_attempt),
 		cmocka_unit_test(test_adopted_after_restart),
 		cmocka_unit_test(test_crash_before_pods),
