@@ -152,6 +152,13 @@ bool slot_lost(const struct framework *framework, const struct slot *slot)
 	return slot->meta != NULL && (!slot_is_watched(slot) || !framework_labels(framework, slot->meta));
 }
 
+void slots_forget_lost(struct framework *framework)
+{
+	for (struct slot *slot = framework->slots; slot != NULL; slot = slot->hh.next)
+		if (slot_lost(framework, slot))
+			slot_clear(slot);
+}
+
 void slot_news(struct slot *slot)
 {
 	if (slot->known == SLOT_CONFIRMED)

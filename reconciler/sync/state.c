@@ -321,6 +321,7 @@ void framework_new_attempt(struct reconcile *reconcile, int32_t id)
 	forget_shortening(framework);
 	framework->waits_reported = 0;
 	owned_attempt_begins(framework);
+	slots_forget_lost(framework);
 	attempt->id = id;
 	attempt->gang = framework->spec.gang.scheduler;
 	if (attempt->gang != former) /* it is in them */

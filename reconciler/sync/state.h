@@ -330,6 +330,8 @@ bool slot_is_watched(const struct slot *slot);
 bool framework_labels(const struct framework *framework, const struct object_meta *meta);
 /* Whether the present object is of a kind that is not watched, or is without our label: no event will come. */
 bool slot_lost(const struct framework *framework, const struct slot *slot);
+/* Nobody waits for Pods without our label any more: the attempt is over, or suspended. */
+void slots_forget_lost(struct framework *framework);
 /* Something has happened to the object of that name: answers to earlier GETs are outdated. */
 void slot_news(struct slot *slot);
 /* Frees the object in it. */

@@ -79,14 +79,6 @@ void suspend_leave(struct reconcile *reconcile)
 	framework->hold = framework->version; /* nothing is created while the stored status says Suspended */
 }
 
-/* Nobody waits for Pods without our label any more, and no event would report their end. */
-static void forget_lost(struct framework *framework)
-{
-	for (struct slot *slot = framework->slots; slot != NULL; slot = slot->hh.next)
-		if (slot_lost(framework, slot))
-			slot_clear(slot);
-}
-
 void suspend_enter(struct reconcile *reconcile)
 {
 	struct framework *framework = reconcile->framework;
@@ -94,7 +86,7 @@ void suspend_enter(struct reconcile *reconcile)
 	bool suspended = suspend_wanted(framework) && framework_at_rest(framework);
 
 	if (suspended)
-		forget_lost(framework);
+		slots_forget_lost(framework);
 	if (!suspend_asked(framework) ||
 	    (condition->last_transition_time != 0 && (!suspended || condition->value == CONDITION_TRUE)))
 		return;

@@ -153,6 +153,34 @@ static void test_lost_is_forgotten(void **state)
 	world_end(&w);
 }
 
+/* … and so it is when the next attempt has no Task of the name: nothing would look for the Pod. (The name was kept,
+ * with what was known of the Pod.) */
+static void test_lost_is_forgotten_by_retry(void **state)
+{
+	const struct slot *slot;
+	struct world w;
+
+	(void)state;
+	world_begin_of(&w, 1, NEVER, "", ",'retryPolicy':{'maxRetryCount':-2}");
+	world_settle(&w);
+	world_pod_phase(&w, "f-a-0", "Running");
+	world_settle(&w);
+	w.slow_kubelet = true;
+	world_pod_unlabel(&w, "f-a-0");
+	world_settle(&w);
+	world_config_map_deleting(&w);
+	world_settle(&w);
+	world_edit_of(&w, 0, NEVER, "", ",'retryPolicy':{'maxRetryCount':-2}");
+	world_settle(&w);
+	json_object_del(w.pods, "f-a-0"); /* no event tells */
+	world_config_map_gone(&w);
+	world_settle_for(&w, 5000);
+	assert_int_equal(w.framework->status.attempt.id, 1);
+	slot = slot_find(w.framework, "f-a-0");
+	assert_true(slot == NULL || slot->meta == NULL);
+	world_end(&w);
+}
+
 /* … and the answer to a GET that was on its way when the Framework went brings it not back. (The key was kept for
  * ever.)
  */
@@ -230,10 +258,15 @@ static void test_former_namesake_shown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_former_owner_wrote),         cmocka_unit_test(test_status_ahead_of_view),
-		cmocka_unit_test(test_create_outlives_config_map), cmocka_unit_test(test_answer_after_absence),
-		cmocka_unit_test(test_created_after_config_map),   cmocka_unit_test(test_lost_is_forgotten),
-		cmocka_unit_test(test_lost_is_not_found_again),    cmocka_unit_test(test_orphaned_unseen),
+		cmocka_unit_test(test_former_owner_wrote),
+		cmocka_unit_test(test_status_ahead_of_view),
+		cmocka_unit_test(test_create_outlives_config_map),
+		cmocka_unit_test(test_answer_after_absence),
+		cmocka_unit_test(test_created_after_config_map),
+		cmocka_unit_test(test_lost_is_forgotten),
+		cmocka_unit_test(test_lost_is_forgotten_by_retry),
+		cmocka_unit_test(test_lost_is_not_found_again),
+		cmocka_unit_test(test_orphaned_unseen),
 		cmocka_unit_test(test_former_namesake_shown),
 	};
 
