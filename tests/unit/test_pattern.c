@@ -8,7 +8,6 @@
 
 #include <cmocka.h>
 
-#include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/framework/codes.h"
@@ -312,10 +311,10 @@ static void test_pattern_bounds(void **state)
 	char *subject = mem_alloc(PATTERN_SUBJECT_MAX_BYTES + 100);
 	memset(subject, 'a', PATTERN_SUBJECT_MAX_BYTES + 99);
 	subject[PATTERN_SUBJECT_MAX_BYTES + 99] = '\0';
-	int64_t start_ms = clock_boot_ms();
+	int64_t start_ms = cpu_ms();
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
 		assert_null(find(bad[i], subject));
-	assert_true(clock_boot_ms() - start_ms < allowed_ms(5000));
+	assert_true(cpu_ms() - start_ms < allowed_ms(5000));
 	static const char *const large[] = {"((a{1000}){1000}){1000}", "((((a{99}){99}){99}){99}){99}"};
 	for (size_t i = 0; i < ARRAY_LEN(large); i++) {
 		struct error err = {0};

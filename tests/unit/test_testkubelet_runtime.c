@@ -103,8 +103,8 @@ static void start_pod(struct fixture *fixture, const char *spec)
 	run_loop(fixture);
 }
 
-/* The last one was reported, and of those before it none in another order. A Pod that is faster than this process passes
- * over some of them. */
+/* The last one was reported, and of those before it none in another order. A Pod that is faster than this process
+ * passes over some of them. */
 static void assert_phases(const struct fixture *fixture, const char *expected)
 {
 	const char *at = expected;
