@@ -60,7 +60,7 @@ run_cli_ui_refuses() {
 "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"; do
         grep -qixF "$line" "$RUN/out/$scenario.head" || fail "there is no header $line"
     done
-    expect "where it listens" "$(ss -Hltnp | grep -F "pid=$ui_pid," | awk '{ print $4 }')" "127.0.0.1:$port"
+    expect "where it listens" "$(ss -Hltn "sport = :$port" | awk '{ print $4 }')" "127.0.0.1:$port"
     ui_stop
 }
 

@@ -28,6 +28,7 @@ complains() { grep -q "^[WE].*there are no file descriptors left" "$1"; } # log
 # A watcher, a reconciler and their connections to the API server, which are reset and cannot be made anew: nobody ends,
 # nobody spins, strangers on HTTP get nowhere, and all goes on when there are descriptors again.
 run_no_descriptors() {
+    ((EUID == 0)) || not_here "only root sees the descriptors of a watcher, which hides its memory"
     local process used files now
     local -A begun
     apart_cluster
