@@ -453,7 +453,7 @@ static bool config_map_wanted(const struct framework *framework, const struct ca
 {
 	return framework->decided == call->decided && may_create(framework, framework->decided) &&
 	       framework->status.state == STATE_CREATION_PENDING && framework->deletion_time == 0 &&
-	       framework->spec.execution_type == EXECUTION_START;
+	       framework->spec.execution_type == EXECUTION_START && !suspend_wanted(framework);
 }
 
 static bool pod_wanted(struct framework *framework, const struct call *call, size_t *role, size_t *index)
@@ -496,7 +496,9 @@ bool framework_call_wanted(struct framework *framework, const struct call *call)
 		return owned_wanted(framework, call) &&
 		       (may_create(framework, call->decided) || may_release(framework, call));
 	case CALL_CREATE_POD: return !held_back(framework, call) && pod_wanted(framework, call, &role, &index);
-	case CALL_DELETE_FRAMEWORK: return framework->uid != NULL && strcmp(framework->uid, call->uid) == 0;
+	case CALL_DELETE_FRAMEWORK:
+		return framework->uid != NULL && strcmp(framework->uid, call->uid) == 0 && framework->problem == NULL &&
+		       !framework->managed_by_others && call->decided == (uint64_t)framework->generation;
 	default: return true; /* deletes are for a uid and gets do no harm */
 	}
 }

@@ -331,7 +331,8 @@ void kueue_sync(struct reconcile *reconcile)
 	struct slot *slot = owned_slot(framework, SLOT_WORKLOAD);
 	enum kueue_step step;
 
-	if (!framework->kueue.on || (!kueue_managed(framework) && slot->meta == NULL))
+	if (!framework->kueue.on ||
+	    (!kueue_managed(framework) && slot->meta == NULL && framework->status.admission == NULL))
 		return;
 	framework->kueue.now_sec = reconcile->now_sec;
 	if (kueue_managed(framework) && framework->kueue.request == NULL)

@@ -43,8 +43,7 @@ static struct slot_wait *clock_of(struct reconcile *reconcile, struct slot *slot
 	return slot->wait;
 }
 
-/* Nothing keeps the Pod from starting at present: it may be between two attempts to start it. */
-static void starts(struct reconcile *reconcile, struct slot *slot, struct task_attempt_status *attempt)
+void pending_starts(struct reconcile *reconcile, struct slot *slot, struct task_attempt_status *attempt)
 {
 	struct slot_wait *wait;
 
@@ -122,7 +121,7 @@ struct completion *pending_over(struct reconcile *reconcile, size_t role, size_t
 	int64_t waited_sec;
 
 	if (wait == NULL || wait->kind == POD_WAIT_UNSCHEDULABLE)
-		starts(reconcile, slot, attempt);
+		pending_starts(reconcile, slot, attempt);
 	if (wait == NULL)
 		return NULL;
 	since_sec = waiting_since(reconcile, slot, attempt, policy);

@@ -30,4 +30,5 @@ void look_at_retention(struct reconcile *reconcile)
 					  : "Framework will be deleted due to FrameworkCompletedRetainSec expired");
 	framework->retention_sent = true;
 	plan_call(reconcile->plan, CALL_DELETE_FRAMEWORK, framework->name, framework->uid, false);
+	reconcile->plan->calls[reconcile->plan->call_count - 1].decided = (uint64_t)framework->generation;
 }

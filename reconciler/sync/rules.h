@@ -117,6 +117,9 @@ int64_t retry_backoff_sec(const struct retry_backoff *backoff, struct retry_stat
  * go on; reports a wait that lasts by an Event. The caller owns the completion. */
 struct completion *pending_over(struct reconcile *reconcile, size_t role, size_t index, struct slot *slot,
 				const struct pending_policy *policy);
+/* Nothing keeps the present Pod from starting: it runs, or is between two attempts to start it. A wait ends when that
+ * has lasted. */
+void pending_starts(struct reconcile *reconcile, struct slot *slot, struct task_attempt_status *attempt);
 
 /* ---- retry.c: CONTRACT.md §9 ---- */
 

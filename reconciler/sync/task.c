@@ -171,6 +171,7 @@ static void pod_present(struct turn *turn)
 	case POD_RUNNING:
 		if (task->state != STATE_RUNNING)
 			enter(turn, STATE_RUNNING, WRITE_RUNNING);
+		pending_starts(turn->reconcile, turn->slot, &task->attempt);
 		look_at_readiness(turn);
 		break;
 	case POD_SUCCEEDED:

@@ -441,6 +441,14 @@ enum kueue_step kueue_step(const struct framework *framework)
 	return make ? KUEUE_MAKE : KUEUE_NOTHING;
 }
 
+/* A class that the label names since was not read yet. */
+static bool knows_priority(const struct framework *framework)
+{
+	const char *name = framework->kueue.priority_class;
+
+	return name == NULL || kueue_looked_up(framework, "workloadpriorityclasses", name) != NULL;
+}
+
 static bool call_wanted(const struct framework *framework, const struct call *call)
 {
 	const struct slot *slot = kueue_slot(framework);
@@ -452,9 +460,10 @@ static bool call_wanted(const struct framework *framework, const struct call *ca
 	if (!kueue_decisions_stored(framework)) /* a namesake has come since, or more was decided */
 		return false;
 	switch (call->kind) {
-	case CALL_CREATE_OWNED: return step == KUEUE_MAKE;
-	case CALL_PATCH_OWNED: return same && (step == KUEUE_REWRITE || step == KUEUE_RELEASE);
-	case CALL_PATCH_OWNED_STATUS: return patch != NULL;
+	case CALL_CREATE_OWNED: return step == KUEUE_MAKE && knows_priority(framework);
+	case CALL_PATCH_OWNED:
+		return same && ((step == KUEUE_REWRITE && knows_priority(framework)) || step == KUEUE_RELEASE);
+	case CALL_PATCH_OWNED_STATUS: return patch != NULL && framework->version == framework->written;
 	default: return true;
 	}
 }

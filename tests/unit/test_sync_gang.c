@@ -211,6 +211,30 @@ static void test_rescale_while_lowered(void **state)
 	world_end(&w);
 }
 
+/* The TaskRole that asked for GPUs is gone: the patch takes them back. */
+static void test_resources_of_former_role(void **state)
+{
+#define NEEDS(requests) ",'task':{'pod':{'spec':{'containers':[{'resources':{'requests':{" requests "}}}]}}}"
+	static const char one[] = "{'name':'a','taskNumber':1" NEVER NEEDS("'cpu':'1'") "}";
+	static const char other[] = ",{'name':'b','taskNumber':1" NEVER NEEDS("'cpu':'1','nvidia.com/gpu':'8'") "}";
+	cleanup_free char *both = mem_printf("{'gang':{'scheduler':'Coscheduling'},'taskRoles':[%s%s]}", one, other);
+	cleanup_free char *rest = mem_printf("{'gang':{'scheduler':'Coscheduling'},'taskRoles':[%s]}", one);
+	struct world w;
+
+	(void)state;
+	world_begin(&w, both);
+	world_settle(&w);
+	run(&w, "f-a-0");
+	run(&w, "f-b-0");
+	world_edit(&w, rest);
+	world_settle(&w);
+	world_pass(&w, 10);
+	assert_members(&w, "f-0", 1);
+	assert_json(json_at(group(&w, "f-0"), "spec.minResources"), "{'cpu':'1','nvidia.com/gpu':'0'}");
+	world_end(&w);
+#undef NEEDS
+}
+
 /* Each attempt has its own. */
 static void test_new_attempt(void **state)
 {
@@ -370,6 +394,7 @@ int main(void)
 		cmocka_unit_test(test_changed),
 		cmocka_unit_test(test_depends),
 		cmocka_unit_test(test_malformed),
+		cmocka_unit_test(test_resources_of_former_role),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -363,6 +363,24 @@ static void test_not_installed(void **state)
 	world_end(&w);
 }
 
+/* While no reconciler looks, somebody takes the Framework out of its queue, and deletes the Workload: what it was
+ * admitted with is no more. */
+static void test_left_without_workload(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_admitted(&w, "", "", "");
+	run_all(&w);
+	json_object_del(json_object_get(w.object, "metadata"), "labels");
+	world_stamp(&w, w.object);
+	json_object_clear(w.workloads);
+	world_restart(&w);
+	world_settle(&w);
+	assert_null(json_at(w.object, "status.admission"));
+	world_end(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -380,6 +398,7 @@ int main(void)
 		cmocka_unit_test(test_deadline_by_kueue),
 		cmocka_unit_test(test_priority),
 		cmocka_unit_test(test_not_installed),
+		cmocka_unit_test(test_left_without_workload),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

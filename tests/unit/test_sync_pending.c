@@ -233,11 +233,33 @@ static void test_event(void **state)
 	world_end(&w);
 }
 
+/* A Pod that has run fails to start anew, as after its node was started again: its earlier failures are long over. (It
+ * was ended at once, and the status showed the time of that failure while it ran.) */
+static void test_runs_in_between(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin(&w, POLICY);
+	waits(&w, "containerStatuses", "ErrImagePull");
+	world_pass(&w, 50);
+	json_object_del(json_object_get(world_pod(&w, "f-a-0"), "status"), "containerStatuses");
+	world_pod_phase(&w, "f-a-0", "Running");
+	world_pass(&w, 36000);
+	assert_int_equal(world_task(&w, 0, 0)->attempt.waiting_time, 0);
+	waits(&w, "initContainerStatuses", "ErrImagePull");
+	assert_null(world_task(&w, 0, 0)->attempt.completion);
+	world_pass(&w, 150);
+	assert_task_code(&w, 0, 0, CODE_POD_START_TIMEOUT);
+	world_end(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_reasons),       cmocka_unit_test(test_clock), cmocka_unit_test(test_next_pod),
 		cmocka_unit_test(test_unschedulable), cmocka_unit_test(test_zero),  cmocka_unit_test(test_event),
+		cmocka_unit_test(test_runs_in_between),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -171,6 +171,11 @@ static void test_taken_back(void **state)
 /* A create of the ConfigMap is on its way: what it made goes again. */
 static void test_create_on_its_way(void **state)
 {
+	struct call_answer answer = {
+		.sent = true, .http_status = 201, .reason = "", .message = "", .retry_after_ms = -1};
+	cleanup_buf struct buf body = {0};
+	cleanup_free char *text = NULL;
+	struct world_result result;
 	struct world w;
 
 	(void)state;
@@ -179,9 +184,18 @@ static void test_create_on_its_way(void **state)
 	world_write(&w);
 	world_reconcile(&w);
 	assert_int_equal(w.queued, 1);
+	framework_call_body(w.framework, &w.queue[0], &body);
+	world_create(&w, &w.queue[0], &body, &result);
 	edit(&w, SUSPEND);
-	world_reconcile(&w);
+	w.hold_calls = true;
+	world_settle(&w);
+	w.hold_calls = false;
 	assert_suspended(&w, "False");
+	answer.body = text = json_text(result.object);
+	json_decref(result.object);
+	framework_answer(w.framework, &w.queue[0], &answer, &w.time, &w.random);
+	world_drop_call(&w.queue[--w.queued]);
+	world_tell_config_map(&w);
 	world_settle(&w);
 	world_collect(&w);
 	world_settle(&w);
@@ -205,11 +219,11 @@ static void test_create_in_doubt(void **state)
 		world_write(&w);
 		world_reconcile(&w);
 		w.mute = true; /* the event is late */
+		world_carry(&w);
 		edit(&w, SUSPEND);
 		w.mute = false;
 		world_tell_framework(&w);
 		w.mute = true;
-		world_carry(&w);
 		world_reconcile(&w);
 		assert_suspended(&w, "False");
 		w.mute = false;
