@@ -250,9 +250,10 @@ run_quota() {
     expect "retries" "$(framework f '[tasks.retryPolicyStatus.totalRetriedCount] | add')" 0
 }
 
-# A quota with place for a part of the Tasks: the first TaskRole's have it, however the server orders what comes together.
+# A quota with place for a part of the Tasks: the first TaskRole's have it, however the server orders what comes together. (It
+# may count a Pod twice when its own writes of the quota conflict, and then has place for one only.)
 run_quota_roles() {
-    local i
+    local i pods
     [[ $CLUSTER == kubernetes ]] || not_here "the embedded server knows no quotas"
     api POST "/api/v1/namespaces/$NS/resourcequotas" \
         '{"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": {"pods": "2"}}}' >/dev/null
@@ -260,7 +261,8 @@ run_quota_roles() {
         quota="/api/v1/namespaces/$NS/resourcequotas" set_quota 2 0
         create 'fw($name; [role("m"; 2; {}) | policy(1; -1), (role("w"; 4; {}) | policy(1; -1))])' --arg name "f$i"
         wait_event "f$i" FailedCreatePod "exceeded quota"
-        expect "Pods of f$i" "$(pod_names "f$i" | tr '\n' ' ')" "f$i-m-0 f$i-m-1 "
+        pods=$(pod_names "f$i" | tr '\n' ' ')
+        [[ $pods == *-m-* && $pods != *-w-* ]] || fail "Pods of f$i: found \"$pods\", expected those of m"
         delete_framework_and_wait "f$i"
     done
 }
