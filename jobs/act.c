@@ -255,12 +255,17 @@ static void on_patched(struct step *step, const struct kube_answer *answer)
 	take_answer(step, answer, JOB_STORE_WHOLE);
 }
 
-/* The Framework's spec as it should be. A new reference. */
-static json_t *wanted_spec(const struct item *item, bool stop)
+/* The Framework's spec as it should be; members that only the stored one has are null. A new reference. */
+static json_t *wanted_spec(const struct item *item, const json_t *stored, bool stop)
 {
 	json_t *spec = json_parse(item->spec, strlen(item->spec), NULL);
+	const char *name;
+	json_t *value;
 
 	json_object_set_new(spec, EXECUTION_TYPE, json_string(stop ? "Stop" : "Start"));
+	json_object_foreach((json_t *)stored, name, value)
+		if (!json_is_null(value) && json_object_get(spec, name) == NULL)
+			json_object_set_new(spec, name, json_null());
 	return spec;
 }
 
@@ -270,7 +275,7 @@ static void patch(struct act *act, struct item *item, bool stop)
 	const struct view *view = item->slot->view;
 	cleanup_free char *path = frameworks_path(&item->job, job_store_framework_name(item));
 	cleanup_json json_t *stored = view_spec(view);
-	cleanup_json json_t *wanted = wanted_spec(item, stop);
+	cleanup_json json_t *wanted = wanted_spec(item, stored, stop);
 	json_t *labels = json_deep_copy(item->translation.labels);
 
 	if (item->problem == NULL) /* else the labels are those of a former spec */
@@ -294,7 +299,7 @@ static bool is_current(struct item *item, bool stop)
 	if (item->checked == view->identity.generation)
 		return true;
 	stored = view_spec(view);
-	wanted = wanted_spec(item, stop);
+	wanted = wanted_spec(item, stored, stop);
 	if (!patch_contains(stored, wanted))
 		return false;
 	item->checked = view->identity.generation;
@@ -359,7 +364,7 @@ static void look_at_finished(struct act *act, struct item *item)
 	int64_t ttl_sec = json_int(json_object_get(item->job.spec, "runPolicy"), "ttlSecondsAfterFinished", -1);
 	int64_t left_ms;
 
-	if (ttl_sec < 0 || job_finish_time(&item->job) == 0)
+	if (ttl_sec < 0 || ttl_sec > INT32_MAX || job_finish_time(&item->job) == 0) /* no such time is valid */
 		return;
 	left_ms = (job_finish_time(&item->job) + ttl_sec) * 1000 - clock_wall_ms();
 	if (left_ms <= 0)
@@ -521,10 +526,13 @@ static void bring_about(struct act *act, struct item *item)
 	}
 	job_status(&item->job, &item->translation, view->progress.present ? &view->progress : NULL, view->stopped,
 		   clock_wall_ms() / 1000, &outcome);
-	/* a Framework that is stopped stays so */
-	if (view->identity.deletion_time == 0 && !is_current(item, outcome.stop))
+	/* a Framework that is stopped stays so; nothing more is wanted of one that has ended */
+	if (view->identity.deletion_time == 0 && !outcome.ended && !is_current(item, outcome.stop))
 		patch(act, item, outcome.stop);
-	else if (status_is_due(act, item, &outcome))
+	/* what goes with a Framework that somebody deletes fails no job: it begins anew */
+	else if (!(view->identity.deletion_time != 0 && outcome.ended &&
+		   progress_end(&view->progress) == PROGRESS_FAILED) &&
+		 status_is_due(act, item, &outcome))
 		write_status(act, item, &outcome);
 	job_outcome_free(&outcome);
 }
@@ -535,8 +543,8 @@ static bool waits_for_turn(struct act *act, struct item *item)
 	const struct job_translation *translation = &item->translation;
 
 	if (item->slot->view == NULL || !item->translated || item->checked == 0 || translation->first_decides ||
-	    translation->backoff_limit >= 0 || token_bucket_wait_ms(&act->changes, clock_boot_ms()) == 0 ||
-	    !view_goes_on(item->slot->view))
+	    translation->dynamic || translation->backoff_limit >= 0 ||
+	    token_bucket_wait_ms(&act->changes, clock_boot_ms()) == 0 || !view_goes_on(item->slot->view))
 		return false;
 	job_store_queue_after(item, BUSY_LOOK_MS);
 	return true;

@@ -24,6 +24,7 @@ enum {
 	NAME_MAX_LEN = 63,
 	/* restartPolicy ExitCode: 1 to 127 are permanent, the others are retried (RestartPolicyExitCode). */
 	EXIT_RETRYABLE = 128,
+	PORT_MAX = 65535,
 	/* The completion codes of these two; containers cannot exit with them. */
 	CODE_PERMANENT = 1001,
 	CODE_RETRYABLE = 1002,
@@ -117,14 +118,14 @@ static int read_restart(const struct json_field *replica, const struct kubeflow_
 	return json_field_wrong(replica, "restartPolicy", "Always, OnFailure, Never or ExitCode", err);
 }
 
-/* The port of the kind's container; it is added to the container if it is not there. */
+/* The port of the kind's container, whatever is in its place; it is added to the container if it is not there. */
 static int64_t take_port(json_t *container, const struct kubeflow_kind *kind)
 {
 	json_t *ports = json_object_get(container, "ports");
 	const json_t *port = json_find(ports, "name", kind->port_name);
 
 	if (port != NULL)
-		return json_int(port, "containerPort", kind->port);
+		return json_int(port, "containerPort", 0);
 	if (!json_is_array(ports)) {
 		json_object_set_new(container, "ports", json_array());
 		ports = json_object_get(container, "ports");
@@ -171,6 +172,11 @@ static int read_template(const struct job *job, const struct json_field *replica
 			   "replaces it",
 			   kind->replica_specs, out->role.type);
 	out->port = take_port(container, kind);
+	if (out->port < 1 || out->port > PORT_MAX)
+		return error_set(err,
+				 "spec.%s.%s.template.spec.containers: the port \"%s\" of the container \"%s\" has no "
+				 "containerPort in 1..%d",
+				 kind->replica_specs, out->role.type, kind->port_name, kind->container, PORT_MAX);
 	json_object_set_new(
 		json_object_get(out->pod, "spec"), "restartPolicy",
 		json_string(kubelet_restarts(out->restart, translation) ? restart_names[out->restart] : "Never"));

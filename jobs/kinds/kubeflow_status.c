@@ -114,11 +114,28 @@ static bool over_limit(const struct work *work)
 	       progress_retried(work->progress) > work->translation->backoff_limit;
 }
 
+/* No Worker is left, and not all have succeeded. */
+static bool workers_failed(const struct work *work)
+{
+	const struct job_translation *translation = work->translation;
+
+	for (size_t i = 0; i < translation->role_count; i++) {
+		const struct replica_counts *counts = &work->counts[i];
+
+		if (strcmp(translation->roles[i].name, "worker") == 0)
+			return counts->tasks >= translation->roles[i].replicas && counts->completed == counts->tasks &&
+			       counts->failed > 0;
+	}
+	return false;
+}
+
 /* The end that the Framework's stop stands for, or will. */
 static enum end_reason stop_reason(const struct work *work)
 {
 	if (work->translation->first_decides && progress_first_succeeded(work->progress, "worker"))
 		return END_SUCCEEDED;
+	if (work->translation->dynamic && !work->translation->has_leader && workers_failed(work))
+		return END_REPLICAS;
 	return over_limit(work) ? END_BACKOFF_LIMIT : END_NONE;
 }
 
@@ -127,8 +144,9 @@ static enum end_reason end_of(const struct work *work, bool stopped)
 	enum progress_end end = progress_end(work->progress);
 	enum end_reason reason = stop_reason(work);
 
-	if (end == PROGRESS_SUCCEEDED)
-		return END_SUCCEEDED;
+	/* Worker 0 decides, also when another one has failed before the Framework was stopped. */
+	if (end == PROGRESS_SUCCEEDED || (end == PROGRESS_FAILED && reason == END_SUCCEEDED))
+		return reason == END_REPLICAS ? END_REPLICAS : END_SUCCEEDED;
 	if (end == PROGRESS_GOES_ON) {
 		/* The stop is stored first: nothing is done for a job that has ended. */
 		if (reason != END_NONE)
@@ -151,7 +169,7 @@ static enum end_reason end_of(const struct work *work, bool stopped)
 /* Replicas of the role that decided. */
 static char *replicas_message(const struct work *work)
 {
-	const char *name = work->progress->trigger_role;
+	const char *name = stop_reason(work) == END_REPLICAS ? "worker" : work->progress->trigger_role;
 	const struct job *job = work->job;
 
 	for (size_t i = 0; i < work->translation->role_count; i++) {

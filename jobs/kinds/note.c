@@ -12,6 +12,7 @@
 #define LABELS "labels"
 #define BACKOFF_LIMIT "backoffLimit"
 #define FIRST_DECIDES "firstDecides"
+#define DYNAMIC "dynamic"
 
 /* Types of replicas of all kinds; a TaskRole has their name in lower case. */
 static const char *const types[] = {"Chief", "Master", "PS", "Worker", "Evaluator", "Local"};
@@ -43,6 +44,8 @@ char *job_note(const struct job *job, const struct job_translation *translation,
 		json_object_set_new(note, BACKOFF_LIMIT, json_integer(translation->backoff_limit));
 	if (translation->first_decides)
 		json_object_set_new(note, FIRST_DECIDES, json_true());
+	if (translation->dynamic)
+		json_object_set_new(note, DYNAMIC, json_true());
 	return json_text(note);
 }
 
@@ -96,6 +99,7 @@ int job_translation_recover(const struct job *job, const char *stored, const jso
 	job_framework_name(job->kind, job->name, out->framework);
 	out->backoff_limit = json_int(note, BACKOFF_LIMIT, -1);
 	out->first_decides = json_bool(note, FIRST_DECIDES, false);
+	out->dynamic = json_bool(note, DYNAMIC, false);
 	out->suspend = json_bool(spec, "suspend", false);
 	out->labels = json_pack("{s:s}", JOB_LABEL, job_names(job->kind)->full);
 	out->warnings = json_array();

@@ -184,6 +184,8 @@ static bool was_stopped(const struct completion_view *completion)
 
 static void count(const struct task_view *task, struct replica_counts *out)
 {
+	out->tasks++;
+	out->completed += task->state == STATE_COMPLETED;
 	if (!task->completion.present) {
 		if (task->state == STATE_RUNNING)
 			out->active++;
@@ -217,9 +219,10 @@ static void read_tasks(struct json_reader *reader, struct progress *progress, st
 		progress->retried += task.retried;
 		if (!task.deletion_pending)
 			count(&task, &role->counts);
-		if (i == 0)
-			role->first_succeeded = task.state == STATE_COMPLETED && task.completion.present &&
-						task.completion.succeeded;
+		if (i == 0 && task.completion.present && task.completion.succeeded) {
+			role->first_succeeded = task.state == STATE_COMPLETED;
+			role->first_succeeds = true;
+		}
 	}
 }
 
@@ -389,5 +392,7 @@ bool progress_first_succeeded(const struct progress *progress, const char *role)
 {
 	const struct progress_role *found = find_role(progress, role);
 
-	return found != NULL && found->first_succeeded;
+	/* no Task is retried when the end is decided */
+	return found != NULL &&
+	       (found->first_succeeded || (found->first_succeeds && progress->end != PROGRESS_GOES_ON));
 }

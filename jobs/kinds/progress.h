@@ -18,12 +18,15 @@ struct replica_counts {
 	int64_t failed;     /* their last Pod failed, and no other one runs yet */
 	int64_t restarting; /* of those that failed: their retry is decided, or has begun */
 	int64_t stopped;    /* Pods that ran when the Framework's attempt ended */
+	int64_t tasks;      /* all of them … */
+	int64_t completed;  /* … and those whose end nothing changes any more */
 };
 
 struct progress_role {
 	char *name;
 	struct replica_counts counts;
 	bool first_succeeded; /* Task 0, for good */
+	bool first_succeeds;  /* its last Pod has succeeded; it may be retried all the same */
 };
 
 /* Whether the Framework's result is decided. An attempt that was suspended is no result; other attempts are not

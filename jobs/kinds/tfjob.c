@@ -132,6 +132,7 @@ static void put_success(struct kubeflow_job *read, bool all_workers, struct job_
 
 		min_succeeded[i] = decides && role->replicas > 0 ? role->replicas : BUILD_NEVER;
 	}
+	out->dynamic = read->dynamic;
 	out->first_decides = !out->has_leader && !all_workers && kubeflow_find(read, WORKER) != NULL;
 	kubeflow_put_roles(read, min_succeeded, out);
 }

@@ -29,6 +29,7 @@ struct job_translation {
 	int64_t ttl_sec;       /* the job is deleted so long after its end; -1: never */
 	int64_t backoff_limit; /* the job fails when its Tasks were retried more often in sum; -1: no limit */
 	bool first_decides;    /* the job succeeds when Task 0 of the role "worker" has */
+	bool dynamic;          /* Workers that fail do not end the job as long as others go on */
 	bool suspend;          /* as in the spec */
 	bool has_leader;       /* roles[0] decides about success: Chief or Master */
 };

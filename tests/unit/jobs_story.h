@@ -13,7 +13,8 @@
 
 enum { NOW = 1700000000 };
 
-/* A Task for each letter: '.' has no Pod, P pends, R runs, S has succeeded, F has failed for good, f has failed and is
+/* A Task for each letter: '.' has no Pod, P pends, R runs, S has succeeded, s as well and is
+ * being deleted, F has failed for good, f has failed and is
  * to be retried, d has failed and is being deleted, when nothing is decided yet, r is retried and pends, X and x were
  * stopped by the end of the attempt, X after it ran. */
 static inline void make_task(char letter, struct task_status *out)
@@ -28,6 +29,7 @@ static inline void make_task(char letter, struct task_status *out)
 		out->attempt.run_time = 0;
 		break;
 	case 'R': out->state = STATE_RUNNING; break;
+	case 's': out->state = STATE_DELETING; /* fall through */
 	case 'S': out->attempt.completion = completion_predefined(CODE_SUCCEEDED, ""); break;
 	case 'f': out->retry.delay_sec = 10;                                             /* fall through */
 	case 'd': out->state = letter == 'f' ? STATE_ATTEMPT_COMPLETED : STATE_DELETING; /* fall through */

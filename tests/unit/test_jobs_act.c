@@ -128,6 +128,96 @@ static void test_changed_while_creating(void **state)
 	assert_null(find(world, 0, "GET", "/frameworks/"));
 }
 
+/* The Framework is on the server as it was, with that in addition. */
+static void show_with(struct world *world, const char *addition)
+{
+	cleanup_json json_t *added = yaml_of(addition);
+	json_t *object = json_deep_copy(world->framework);
+	cleanup_free char *text = NULL;
+	struct error err;
+
+	store_as(world, &world->framework, object, "uid-f");
+	merge_patch(object, added);
+	json_object_set_new(json_object_get(object, "metadata"), "generation", json_integer(2));
+	text = json_text(object);
+	assert_int_equal(job_store_framework(world->store,
+					     &(struct reflector_object){.data = text, .len = strlen(text)},
+					     JOB_STORE_WHOLE, &err),
+			 0);
+}
+
+/* Somebody adds a member to the spec that the job does not want. */
+static void test_member_added(void **state)
+{
+	struct world *world = *state;
+	const json_t *spec;
+
+	begin(world, "{}", "{" WORKERS "}");
+	show_with(world, "{'spec':{'activeDeadlineSec':60}}");
+	spec = json_object_get(expect_sent(world, 0, "PATCH", "/frameworks/j")->body, "spec");
+	assert_true(json_is_null(json_object_get(spec, "activeDeadlineSec")));
+	assert_int_equal(json_object_size(spec), 1);
+}
+
+/* Somebody deletes the Framework in the foreground: its ConfigMap goes first, which ends the attempt. The job begins
+ * anew when it is gone. */
+static void test_framework_deleted(void **state)
+{
+	static const char gone[] = "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"j\",\"uid\":\"uid-f\"}}";
+	struct world *world = *state;
+	size_t from;
+
+	begin(world, "{}", "{" WORKERS "}");
+	from = world->count;
+	show_with(world,
+		  "{'metadata':{'deletionTimestamp':'2026-01-01T00:00:00Z'},'status':{'attemptStatus':{"
+		  "'completionStatus':{'code':-100,'type':{'name':'Failed'},'diagnostics':'deleted by others'}}}}");
+	settle(world);
+	assert_null(find(world, from, "PATCH", "/tfjobs/j/status"));
+	job_store_framework_gone(world->store, gone, strlen(gone));
+	expect_sent(world, from, "POST", "/frameworks");
+}
+
+static bool refuse_changes(struct world *world, struct http_conn *conn)
+{
+	(void)world;
+	if (strcmp(conn->method, "PATCH") != 0 || strstr(conn->path, "/frameworks/") == NULL)
+		return false;
+	http_reply(conn, 422, "",
+		   "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"Invalid\",\"code\":422,"
+		   "\"message\":\"no\"}");
+	return true;
+}
+
+/* The API server refuses a change of the Framework, again and again: the job ends all the same. */
+static void test_ends_without_change(void **state)
+{
+	struct world *world = *state;
+	size_t from;
+
+	begin(world, "{}", "{" WORKERS "}");
+	from = world->count;
+	world->script = refuse_changes;
+	show_job(world, "{successPolicy: AllWorkers, " WORKERS "}");
+	expect_sent(world, from, "PATCH", "/frameworks/j");
+	show_framework_as(world, "Completed", "SS", true);
+	assert_string_equal(last_condition(expect_sent(world, from, "PATCH", "/tfjobs/j/status")), "Succeeded");
+}
+
+/* Its time to live is refused, and no reason to delete what says so. */
+static void test_ttl_out_of_range(void **state)
+{
+	struct world *world = *state;
+
+	show_job_status(world, JOB_TFJOB, "uid-j", "{}",
+			"{runPolicy: {ttlSecondsAfterFinished: 9223372036854775807}, " WORKERS "}", NULL);
+	assert_string_equal(last_condition(expect_sent(world, 0, "PATCH", "/tfjobs/j/status")), "Failed");
+	show_job_status(world, JOB_TFJOB, "uid-j", "{}",
+			"{runPolicy: {ttlSecondsAfterFinished: 9223372036854775807}, " WORKERS "}", world->status);
+	settle(world);
+	assert_null(find(world, 0, "DELETE", "/tfjobs/j"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -137,6 +227,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_former, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_labels, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_changed_while_creating, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_member_added, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_framework_deleted, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_ends_without_change, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_ttl_out_of_range, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -157,6 +157,60 @@ static void test_all_workers(void **state)
 	end(&story);
 }
 
+/* Worker 0 has succeeded, and another one fails before the Framework is stopped: the order decides nothing. */
+static void test_first_worker_in_time(void **state)
+{
+	static const char *const tasks[] = {"worker=SF", "worker=sF"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(tasks); i++) {
+		struct story story;
+
+		begin(&story, TFJOB "{tfReplicaSpecs: {Worker: {replicas: 2, " TEMPLATE "}}}}");
+		see(&story, "worker=RR", CODE_NONE, false);
+		see(&story, tasks[i], 1, false);
+		assert_conditions(&story, "Created=True Running=False Succeeded=True TFJobSucceeded");
+		end(&story);
+		begin(&story,
+		      TFJOB "{successPolicy: AllWorkers, tfReplicaSpecs: {Worker: {replicas: 2, " TEMPLATE "}}}}");
+		see(&story, tasks[i], 1, false);
+		assert_conditions(&story, "Created=True Failed=True TFJobFailed");
+		end(&story);
+	}
+}
+
+/* With enableDynamicWorker the others go on, but when none is left and not all have succeeded, the job has failed. */
+static void test_dynamic_workers(void **state)
+{
+#define DYNAMIC "{apiVersion: kubeflow.org/v1, kind: TFJob, metadata: {name: j}, spec: {enableDynamicWorker: true, "
+	struct story story;
+
+	(void)state;
+	begin(&story, DYNAMIC "tfReplicaSpecs: {Worker: {replicas: 2, " TEMPLATE "}}}}");
+	see(&story, "worker=RF", CODE_NONE, false);
+	assert_false(story.last.stop);
+	see(&story, "worker=FF", CODE_SUCCEEDED, false);
+	assert_conditions(&story, "Created=True Running=False Failed=True TFJobFailed");
+	assert_message(&story, "TFJob ns/j has failed because 2 Worker replica(s) failed.");
+	end(&story);
+	begin(&story, DYNAMIC "successPolicy: AllWorkers, tfReplicaSpecs: {PS: {" TEMPLATE
+			      "}, Worker: {replicas: 2, " TEMPLATE "}}}}");
+	see(&story, "worker=SR ps=R", CODE_NONE, false);
+	see(&story, "worker=Sd ps=R", CODE_NONE, false); /* it may be retried */
+	assert_false(story.last.stop);
+	see(&story, "worker=SF ps=R", CODE_NONE, false);
+	assert_true(story.last.stop);
+	see(&story, "worker=SF ps=X", CODE_STOP_FRAMEWORK_REQUESTED, false);
+	assert_conditions(&story, "Created=True Running=False Failed=True TFJobFailed");
+	assert_message(&story, "TFJob ns/j has failed because 1 Worker replica(s) failed.");
+	end(&story);
+	begin(&story, DYNAMIC "tfReplicaSpecs: {Worker: {replicas: 2, " TEMPLATE "}}}}");
+	see(&story, "worker=SF", CODE_SUCCEEDED, false); /* Worker 0 decides */
+	assert_conditions(&story, "Created=True Succeeded=True TFJobSucceeded");
+	end(&story);
+#undef DYNAMIC
+}
+
 static void test_failure(void **state)
 {
 	struct story story;
@@ -378,12 +432,13 @@ static void test_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_first_worker),  cmocka_unit_test(test_stopped_meanwhile),
-		cmocka_unit_test(test_all_workers),   cmocka_unit_test(test_failure),
-		cmocka_unit_test(test_restarting),    cmocka_unit_test(test_suspend),
-		cmocka_unit_test(test_backoff_limit), cmocka_unit_test(test_deadline),
-		cmocka_unit_test(test_unchanged),     cmocka_unit_test(test_caicloud),
-		cmocka_unit_test(test_refused),       cmocka_unit_test(test_not_restarting),
+		cmocka_unit_test(test_first_worker),    cmocka_unit_test(test_stopped_meanwhile),
+		cmocka_unit_test(test_all_workers),     cmocka_unit_test(test_first_worker_in_time),
+		cmocka_unit_test(test_dynamic_workers), cmocka_unit_test(test_failure),
+		cmocka_unit_test(test_restarting),      cmocka_unit_test(test_suspend),
+		cmocka_unit_test(test_backoff_limit),   cmocka_unit_test(test_deadline),
+		cmocka_unit_test(test_unchanged),       cmocka_unit_test(test_caicloud),
+		cmocka_unit_test(test_refused),         cmocka_unit_test(test_not_restarting),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -81,6 +81,11 @@ static void test_refused(void **state)
 		{TF ", spec: {tfReplicaSpecs: {Worker: {" CONTAINER("main") "}}}",
 		 "spec.tfReplicaSpecs.Worker.template.spec.containers has no container named \"tensorflow\", expected "
 		 "one"},
+		{TF
+		 ", spec: {tfReplicaSpecs: {Worker: {template: {spec: {containers: [{name: tensorflow, ports: [{name: "
+		 "tfjob-port, containerPort: 70000}]}]}}}}}",
+		 "spec.tfReplicaSpecs.Worker.template.spec.containers: the port \"tfjob-port\" of the container "
+		 "\"tensorflow\" has no containerPort in 1..65535"},
 		{TF ", spec: {tfReplicaSpecs: {Worker: {restartPolicy: Sometimes}}}",
 		 "spec.tfReplicaSpecs.Worker.restartPolicy is \"Sometimes\", expected Always, OnFailure, Never or "
 		 "ExitCode"},

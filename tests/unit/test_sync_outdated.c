@@ -86,8 +86,7 @@ static void test_priority(void **state)
 	w.hold_calls = true;
 	world_settle(&w);
 	assert_non_null(queued(&w, CALL_CREATE_OWNED));
-	json_object_set_new(json_at(w.object, "metadata.labels"), "kueue.x-k8s.io/priority-class",
-			    json_string("high"));
+	json_object_set_new(json_at(w.object, "metadata.labels"), "kueue.x-k8s.io/priority-class", json_string("high"));
 	world_stamp(&w, w.object);
 	world_tell_framework(&w);
 	world_settle(&w);

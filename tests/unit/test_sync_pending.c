@@ -257,8 +257,8 @@ static void test_runs_in_between(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_reasons),       cmocka_unit_test(test_clock), cmocka_unit_test(test_next_pod),
-		cmocka_unit_test(test_unschedulable), cmocka_unit_test(test_zero),  cmocka_unit_test(test_event),
+		cmocka_unit_test(test_reasons),         cmocka_unit_test(test_clock), cmocka_unit_test(test_next_pod),
+		cmocka_unit_test(test_unschedulable),   cmocka_unit_test(test_zero),  cmocka_unit_test(test_event),
 		cmocka_unit_test(test_runs_in_between),
 	};
 
