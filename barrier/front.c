@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "common/base/clock.h"
 #include "common/base/mem.h"
 #include "common/framework/names.h"
 
@@ -27,7 +28,8 @@ struct question {
 	char ns[NAME_ROOM];
 	char name[NAME_ROOM];
 	const char *uid; /* the request's; NULL: any */
-	int64_t timeout_ms;
+	int64_t timeout_ms; /* the answer is due so long … */
+	int64_t asked_ms;   /* … after this, by CLOCK_BOOTTIME */
 };
 
 struct front {
@@ -92,6 +94,7 @@ static bool read_question(struct serve_request *request, struct question *out)
 	const char *method = serve_request_method(request);
 	const char *timeout = serve_request_query(request, "timeoutSeconds");
 
+	out->asked_ms = clock_boot_ms();
 	if (!read_path(serve_request_path(request), out)) {
 		serve_request_fail(request, 404, -1,
 				   "unknown path: expected /v1/namespaces/{namespace}/frameworks/{name}/barrier");
@@ -146,6 +149,8 @@ static bool is_full(const struct front *front, struct serve_request *request)
 /* Much may have changed while access was checked. */
 static void add_waiter(struct front *front, const struct question *question)
 {
+	int64_t left_ms = question->asked_ms + question->timeout_ms - clock_boot_ms();
+
 	if (front->closed) {
 		serve_request_fail(question->request, 503, AWAY_RETRY_SEC, "this server is shutting down: try again");
 		return;
@@ -154,7 +159,7 @@ static void add_waiter(struct front *front, const struct question *question)
 		return;
 	serve_request_vouch(question->request);
 	wait_groups_add(front->groups, question->request, question->ns, question->name, question->uid,
-			question->timeout_ms);
+			left_ms > 0 ? left_ms : 0);
 }
 
 static void decide(struct front *front, const struct question *question, enum access_verdict verdict)

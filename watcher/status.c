@@ -67,8 +67,8 @@ static int ask(const char *address, bool as_json)
 {
 	const struct kube_client_options options = {.user_agent = "fc-watcher-status/" RELEASE};
 	const struct kube_request request = {.method = "GET", .path = "/debug/shards", .timeout_ms = TIMEOUT_MS};
-	cleanup_free char *server = mem_printf("http://%s", address);
-	struct kube_config config = {.server = server};
+	cleanup_free char *server = mem_printf("http://%s%s", address[0] == ':' ? DEFAULT_HOST : "", address);
+	struct kube_config config = {.source = "--http", .server = server};
 	struct ev_loop *loop = ev_loop_new(0);
 	struct kube_answer answer;
 	struct kube_client *client;
@@ -78,6 +78,7 @@ static int ask(const char *address, bool as_json)
 	client = kube_client_new(loop, &config, &options, &err);
 	if (client == NULL) {
 		fprintf(stderr, "fc-watcher status: %s\n", err.message);
+		code = EXIT_BAD_USE;
 	} else {
 		kube_client_call_wait(client, &request, &answer);
 		code = print_answer(&answer, as_json);

@@ -24,7 +24,7 @@ enum {
 	LAST_TIMEOUT_MS = 10 * 1000, /* the last answer is the verdict, and all of a gang ask for theirs together */
 	HOLD_MIN_MS = 1000,
 	HOLD_MAX_SEC = 30,           /* how long the server may hold a question; it allows 60 */
-	HOLD_MARGIN_MS = 5000,       /* for the answer to come after that */
+	HOLD_MARGIN_MS = 15 * 1000,  /* for the answer to come after that: it may wait for a read, of 10 s at most */
 	SERVER_PAUSE_MS = 60 * 1000, /* a server that took a question and never answered is left alone for this */
 	SOON_MS = 1000,              /* between questions to a server that answers at once */
 	JITTER_PERCENT = 20,
@@ -306,9 +306,11 @@ static void ask_server(struct asker *asker, int64_t left_ms, struct answer *out)
 }
 
 /* True when that settles this question. A server that goes (an update, say) sends all its waiters away at once: they
- * come back to it spread over half an interval, before they turn to the API server. */
+ * come back to it spread over half an interval, before they turn to the API server, if there is time for that. */
 static bool try_server(struct asker *asker, int64_t left_ms, struct answer *out)
 {
+	int64_t end_ms = clock_boot_ms() + left_ms;
+
 	ask_server(asker, left_ms, out);
 	if (out->verdict == VERDICT_PASSED || out->verdict == VERDICT_WAITING) {
 		asker->server_answered = true;
@@ -318,7 +320,7 @@ static bool try_server(struct asker *asker, int64_t left_ms, struct answer *out)
 	if (out->verdict == VERDICT_ABSENT) /* the last word is the API server's */
 		return false;
 	asker->failures++;
-	if (!asker->server_answered || asker->failures > 1) {
+	if (!asker->server_answered || asker->failures > 1 || clock_boot_ms() >= end_ms) {
 		log_warning("%s; asking the API server", out->message);
 		return false;
 	}

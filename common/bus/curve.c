@@ -378,6 +378,16 @@ static const char *role_of(const char *name)
 	return ends_with(name, "barrier") ? " role=barrier" : ends_with(name, "reconciler") ? " role=reconciler" : "";
 }
 
+/* Somebody may have edited the file without an end of its last line. */
+static bool lacks_end(const char *directory, const char *name)
+{
+	cleanup_free char *path = mem_printf("%s/%s", directory, name);
+	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char last;
+
+	return fd >= 0 && lseek(fd, -1, SEEK_END) >= 0 && read(fd, &last, 1) == 1 && last != '\n';
+}
+
 static int make_peer(const char *directory, const char *name, const char *server_public, struct error *err)
 {
 	cleanup_free char *own = mem_printf("%s/%s", directory, name);
@@ -391,7 +401,7 @@ static int make_peer(const char *directory, const char *name, const char *server
 	if (make_directory(own, err) < 0 || make_key(own, "client.secret", public, err) < 0 ||
 	    write_file(own, "server.public", O_EXCL, 0644, server_line, err) < 0)
 		return -1;
-	line = mem_printf("%s %s%s\n", public, name, role_of(name));
+	line = mem_printf("%s%s %s%s\n", lacks_end(server, "clients") ? "\n" : "", public, name, role_of(name));
 	return write_file(server, "clients", O_APPEND, 0600, line, err);
 }
 

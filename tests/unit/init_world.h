@@ -242,6 +242,7 @@ struct run {
 	const struct line *api;
 	const struct line *server; /* NULL: none is named */
 	int api_slow_ms;
+	int server_slow_ms;
 	bool compressed;
 	bool gzip;
 	const char *uid;
@@ -282,6 +283,7 @@ static inline void run(struct run *run)
 	if (run->server != NULL) {
 		script_start(&server, run->server, run->compressed);
 		server.gzip = run->gzip;
+		server.slow_ms = run->server_slow_ms;
 		environment.barrier_address = server.server.address;
 	}
 	run->code = wait_for_gang(&environment, &directories);

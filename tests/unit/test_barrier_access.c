@@ -156,6 +156,33 @@ static void clients_may_leave_while_they_are_checked(void **state)
 	asker_close(&slow);
 }
 
+/* The client has waited while it was checked: its answer is due all the same. */
+static void checks_count_as_waiting(void **state)
+{
+	struct world *world = world_new((struct limits){.waiters = 10, .per_framework = 10, .with_access = true});
+	struct asking first;
+	struct asking second;
+	int64_t begun_ms;
+
+	(void)state;
+	sync_view(world);
+	set_framework(world, ".", true);
+	kube_client_set_rate(world->client, 0.001, 1);
+	assert_int_equal(status_of(world, PATH, "nobody"), 401); /* which takes what the rate allows */
+	first = ask(world, PATH "?timeoutSeconds=2", "pod-1");
+	RUN_UNTIL(world->loop, serve_counters(world->serve)->parked == 1);
+	begun_ms = clock_boot_ms();
+	RUN_UNTIL(world->loop, clock_boot_ms() >= begun_ms + 2000);
+	kube_client_set_rate(world->client, 0, 1);
+	second = ask(world, PATH "?timeoutSeconds=1", "pod-2");
+	expect(world, &second, 202);
+	assert_true(asker_done(&first));
+	assert_int_equal(asker_status(&first), 202);
+	asker_close(&first);
+	asker_close(&second);
+	world_free(world);
+}
+
 /* Clients that come with ever other tokens, or ask for ever other names, and leave at once: what they would have had
  * asked of the API server is not, and nobody waits behind it. */
 static void who_has_left_is_not_asked_about(void **state)
@@ -311,6 +338,7 @@ int main(void)
 		cmocka_unit_test(questions_at_the_same_time_share_a_review),
 		cmocka_unit_test(without_reviews_nobody_is_let_in),
 		cmocka_unit_test(clients_may_leave_while_they_are_checked),
+		cmocka_unit_test(checks_count_as_waiting),
 		cmocka_unit_test(who_has_left_is_not_asked_about),
 		cmocka_unit_test(strangers_hold_up_nobody),
 		cmocka_unit_test(a_gang_is_reviewed_quickly),

@@ -82,6 +82,21 @@ static void comes_back_to_a_server_that_was_away(void **state)
 	run_free(&it);
 }
 
+/* It goes when there is no time to come back to it: the API server has the last word. */
+static void a_server_that_goes_at_the_end_decides_nothing(void **state)
+{
+	static const struct line api[] = {{200, "ps:-", NULL}, END};
+	static const struct line server[] = {
+		{202, NULL, "{\"ready\":0,\"total\":1,\"missing\":[]}"}, {503, NULL, "{}"}, END};
+	struct run it = {.api = api, .server = server, .server_slow_ms = 2000, .timeout_sec = 2};
+
+	(void)state;
+	run(&it);
+	assert_int_equal(it.code, 201);
+	assert_int_equal(it.api_asked, 1);
+	run_free(&it);
+}
+
 static void write_file(const char *path, const char *text)
 {
 	FILE *file = fopen(path, "w");
@@ -170,6 +185,7 @@ int main(void)
 		cmocka_unit_test(takes_the_server_s_answer_as_gzip),
 		cmocka_unit_test(without_a_good_server_it_polls),
 		cmocka_unit_test(comes_back_to_a_server_that_was_away),
+		cmocka_unit_test(a_server_that_goes_at_the_end_decides_nothing),
 		cmocka_unit_test(tokens_go_where_they_may),
 	};
 

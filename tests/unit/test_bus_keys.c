@@ -33,9 +33,13 @@ static void test_keygen(void **state)
 	assert_non_null(strstr(err.message, "peer/client.secret"));
 	read_text(f->server, "server.secret", again);
 	assert_string_equal(secret, again);
+	/* somebody has edited the list, without an end of the line */
+	path_of(path, f->server, "clients");
+	assert_int_equal(truncate(path, (off_t)strlen(clients) - 1), 0);
 	/* names that say what they are for */
 	assert_int_equal(curve_keygen(f->directory, (const char *const[]){"fc-barrier", "reconciler"}, 2, &err), 0);
 	read_text(f->server, "clients", clients);
+	assert_non_null(strstr(clients, " peer\n"));
 	assert_non_null(strstr(clients, " fc-barrier role=barrier\n"));
 	assert_non_null(strstr(clients, " reconciler role=reconciler\n"));
 	for (size_t i = 0; i < 2; i++) {

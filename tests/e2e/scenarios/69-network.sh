@@ -24,9 +24,9 @@ run_network() {
     "uid": "$(framework named .metadata.uid)", "controller": true, "blockOwnerDeletion": true}]}
 END
 )"
+    wait_completed again
     # (a server that does not know the member leaves it out when it is false)
     expect "the Service of again" "$(service sub-1 '[.spec.clusterIP, .spec.publishNotReadyAddresses // false]')" '["None",false]'
-    wait_completed again
     wait_running plain
     wait_running switchedoff
     end_records
