@@ -27,7 +27,7 @@ struct question {
 	struct access_check *check;
 	char ns[NAME_ROOM];
 	char name[NAME_ROOM];
-	const char *uid; /* the request's; NULL: any */
+	const char *uid;    /* the request's; NULL: any */
 	int64_t timeout_ms; /* the answer is due so long … */
 	int64_t asked_ms;   /* … after this, by CLOCK_BOOTTIME */
 };
