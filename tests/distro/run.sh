@@ -2,7 +2,7 @@
 # Makes a bare Debian 12 or 13 in a temporary directory, with debootstrap, and tries there what HEAD holds:
 #   tests/distro/run.sh 12|13 [demo] [test] [compilers] [arm64]
 #   demo       make deps demo, as root and as a user with sudo, on a new machine each
-#   test       make deps test, likewise
+#   test       make deps test, likewise; WHO=user for one of them
 #   compilers  every gcc and clang that this Debian has, from gcc 12 and clang 14 on: all of the tree, without warnings
 #   arm64      all of the tree by cross build; the unit tests in emulation
 # Without parts: demo and test. MIRROR=URL names the archive where this machine's apt knows none. Needs root. Servers listen
@@ -122,7 +122,7 @@ part() {
 	local who compiler compilers
 	case $1 in
 	demo | test)
-		for who in root user; do
+		for who in ${WHO:-root user}; do
 			machine "$who" "$who"
 			try "$1 as $who" inside "$who" "$who" "cd fc && make deps $1"
 			echo "Debian $suite: make deps $1 installed $(($(size "$who") - $(size bare))) MB"
