@@ -94,6 +94,7 @@ connections() { # pid
 # Without HTTP/2, as behind proxies that break it: each call under way has a connection, which the next one uses again.
 run_http1() {
     [[ $CLUSTER == kubernetes ]] || not_here "the embedded server speaks nothing else"
+    ((EUID == 0)) || not_here "only root sees the descriptors of a reconciler, which hides its memory"
     local pid
     own_cluster
     launch_renewing http1 DISABLE_HTTP2=1 -- --kubeconfig "$(kubeconfig_of frameworkcontroller)"
