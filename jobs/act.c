@@ -515,6 +515,7 @@ static void bring_about(struct act *act, struct item *item)
 {
 	struct view *view = item->slot->view;
 	struct job_outcome outcome;
+	bool going;
 
 	if (view == NULL) {
 		create(act, item);
@@ -524,15 +525,14 @@ static void bring_about(struct act *act, struct item *item)
 		report_foreign(act, item);
 		return;
 	}
+	going = view->identity.deletion_time != 0;
 	job_status(&item->job, &item->translation, view->progress.present ? &view->progress : NULL, view->stopped,
 		   clock_wall_ms() / 1000, &outcome);
 	/* a Framework that is stopped stays so; nothing more is wanted of one that has ended */
-	if (view->identity.deletion_time == 0 && !outcome.ended && !is_current(item, outcome.stop))
+	if (!going && !outcome.ended && !is_current(item, outcome.stop))
 		patch(act, item, outcome.stop);
-	/* what goes with a Framework that somebody deletes fails no job: it begins anew */
-	else if (!(view->identity.deletion_time != 0 && outcome.ended &&
-		   progress_end(&view->progress) == PROGRESS_FAILED) &&
-		 status_is_due(act, item, &outcome))
+	/* Its objects go with a Framework that somebody deletes: that fails no job, which begins anew. */
+	else if (!(going && progress_end(&view->progress) == PROGRESS_FAILED) && status_is_due(act, item, &outcome))
 		write_status(act, item, &outcome);
 	job_outcome_free(&outcome);
 }

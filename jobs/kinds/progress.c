@@ -219,9 +219,9 @@ static void read_tasks(struct json_reader *reader, struct progress *progress, st
 		progress->retried += task.retried;
 		if (!task.deletion_pending)
 			count(&task, &role->counts);
-		if (i == 0 && task.completion.present && task.completion.succeeded) {
-			role->first_succeeded = task.state == STATE_COMPLETED;
-			role->first_succeeds = true;
+		if (i == 0) {
+			role->first_succeeded = task.completion.present && task.completion.succeeded;
+			role->first_completed = task.state == STATE_COMPLETED;
 		}
 	}
 }
@@ -392,7 +392,6 @@ bool progress_first_succeeded(const struct progress *progress, const char *role)
 {
 	const struct progress_role *found = find_role(progress, role);
 
-	/* no Task is retried when the end is decided */
-	return found != NULL &&
-	       (found->first_succeeded || (found->first_succeeds && progress->end != PROGRESS_GOES_ON));
+	/* no Task is retried any more when the end is decided */
+	return found != NULL && found->first_succeeded && (found->first_completed || progress->end != PROGRESS_GOES_ON);
 }

@@ -25,8 +25,8 @@ struct replica_counts {
 struct progress_role {
 	char *name;
 	struct replica_counts counts;
-	bool first_succeeded; /* Task 0, for good */
-	bool first_succeeds;  /* its last Pod has succeeded; it may be retried all the same */
+	bool first_succeeded; /* the last Pod of Task 0 … */
+	bool first_completed; /* … and it is not retried */
 };
 
 /* Whether the Framework's result is decided. An attempt that was suspended is no result; other attempts are not

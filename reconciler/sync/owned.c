@@ -199,7 +199,7 @@ static enum owned_fit fit_of(const struct framework *framework, const struct slo
 			 framework->owned_work[slot->kind - SLOT_SERVICE].fitted == framework->generation);
 }
 
-/* It will be lowered below what it should be by then. */
+/* A PATCH on its way states less than is wanted now. */
 static bool falls_short(const struct framework *framework, const struct slot *slot)
 {
 	return slot->call == CALL_PATCH_OWNED &&

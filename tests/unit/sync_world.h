@@ -131,6 +131,15 @@ static inline bool world_step(struct world *w)
 	return busy;
 }
 
+/* The first planned call of that kind that was not carried out yet; NULL: none. */
+static inline struct call *world_queued(struct world *w, enum call_kind kind)
+{
+	for (size_t i = 0; i < w->queued; i++)
+		if (w->queue[i].kind == kind)
+			return &w->queue[i];
+	return NULL;
+}
+
 static inline void world_advance_ms(struct world *w, int64_t ms)
 {
 	w->time.boot_ms += ms;

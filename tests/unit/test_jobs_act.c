@@ -46,6 +46,13 @@ static void test_refused_before_start(void **state)
 	expect_goes_on(world, 0);
 }
 
+static void framework_goes(struct world *world)
+{
+	static const char gone[] = "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"j\",\"uid\":\"uid-f\"}}";
+
+	job_store_framework_gone(world->store, gone, strlen(gone));
+}
+
 /* A Framework of the other group's TFJob of the same name is a conflict that is told; one of a former job of this name
  * is not, it goes. */
 static void test_foreign(void **state)
@@ -64,7 +71,6 @@ static void test_foreign(void **state)
 
 static void test_former(void **state)
 {
-	static const char gone[] = "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"j\",\"uid\":\"uid-f\"}}";
 	struct world *world = *state;
 	size_t from;
 
@@ -75,7 +81,7 @@ static void test_former(void **state)
 	settle(world);
 	assert_null(find(world, from, "PATCH", "/frameworks/j"));
 	assert_false(has_event(world, "NamingConflict"));
-	job_store_framework_gone(world->store, gone, strlen(gone));
+	framework_goes(world);
 	assert_string_equal(json_str(json_array_get(json_path(expect_sent(world, from, "POST", "/frameworks")->body,
 							      "metadata", "ownerReferences", NULL),
 						    0),
@@ -163,7 +169,6 @@ static void test_member_added(void **state)
  * anew when it is gone. */
 static void test_framework_deleted(void **state)
 {
-	static const char gone[] = "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"j\",\"uid\":\"uid-f\"}}";
 	struct world *world = *state;
 	size_t from;
 
@@ -174,7 +179,7 @@ static void test_framework_deleted(void **state)
 		  "'completionStatus':{'code':-100,'type':{'name':'Failed'},'diagnostics':'deleted by others'}}}}");
 	settle(world);
 	assert_null(find(world, from, "PATCH", "/tfjobs/j/status"));
-	job_store_framework_gone(world->store, gone, strlen(gone));
+	framework_goes(world);
 	expect_sent(world, from, "POST", "/frameworks");
 }
 

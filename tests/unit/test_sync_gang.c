@@ -170,14 +170,6 @@ static void test_rescale_down_and_up(void **state)
 	world_end(&w);
 }
 
-static bool queues(const struct world *w, enum call_kind kind)
-{
-	for (size_t i = 0; i < w->queued; i++)
-		if (w->queue[i].kind == kind)
-			return true;
-	return false;
-}
-
 /* A Task completes, and another one is added while the server has yet to lower the number for the first: the Pod waits
  * for that answer, and for the next number. */
 static void test_rescale_while_lowered(void **state)
@@ -194,16 +186,14 @@ static void test_rescale_while_lowered(void **state)
 		world_reconcile(&w);
 		if (w.plan.write)
 			world_write(&w);
-		w.hold_calls = queues(&w, CALL_PATCH_OWNED);
+		w.hold_calls = world_queued(&w, CALL_PATCH_OWNED) != NULL;
 	}
 	assert_true(w.hold_calls);
-	for (size_t i = 0; i < w.queued; i++)
-		if (w.queue[i].kind == CALL_PATCH_OWNED)
-			framework_call_body(w.framework, &w.queue[i], &body);
+	framework_call_body(w.framework, world_queued(&w, CALL_PATCH_OWNED), &body);
 	assert_contains(body.data, "\"minMember\":1");
 	world_edit_of(&w, 3, NEVER, "", VOLCANO);
 	world_settle(&w);
-	assert_false(queues(&w, CALL_CREATE_POD));
+	assert_null(world_queued(&w, CALL_CREATE_POD));
 	w.hold_calls = false;
 	world_settle(&w);
 	assert_members(&w, "f-0", 2);

@@ -2,14 +2,6 @@
  * holds by then. */
 #include "tests/unit/kueue_world.h"
 
-static struct call *queued(struct world *w, enum call_kind kind)
-{
-	for (size_t i = 0; i < w->queued; i++)
-		if (w->queue[i].kind == kind)
-			return &w->queue[i];
-	return NULL;
-}
-
 /* The deletion of a Completed Framework waits, and somebody wants to keep it. */
 static void test_retention(void **state)
 {
@@ -28,11 +20,11 @@ static void test_retention(void **state)
 		assert_state(&w, STATE_COMPLETED);
 		w.hold_calls = true;
 		world_pass(&w, 20);
-		assert_non_null(queued(&w, CALL_DELETE_FRAMEWORK));
-		assert_true(framework_call_wanted(w.framework, queued(&w, CALL_DELETE_FRAMEWORK)));
+		assert_non_null(world_queued(&w, CALL_DELETE_FRAMEWORK));
+		assert_true(framework_call_wanted(w.framework, world_queued(&w, CALL_DELETE_FRAMEWORK)));
 		world_edit_of(&w, 1, "", "", edits[i]);
 		world_settle(&w);
-		assert_false(framework_call_wanted(w.framework, queued(&w, CALL_DELETE_FRAMEWORK)));
+		assert_false(framework_call_wanted(w.framework, world_queued(&w, CALL_DELETE_FRAMEWORK)));
 		world_end(&w);
 	}
 }
@@ -64,7 +56,7 @@ static void test_suspended(void **state)
 	world_begin_of(&w, 1, "", "", "");
 	w.hold_calls = true;
 	world_settle(&w);
-	assert_true(framework_call_wanted(w.framework, queued(&w, CALL_CREATE_CONFIG_MAP)));
+	assert_true(framework_call_wanted(w.framework, world_queued(&w, CALL_CREATE_CONFIG_MAP)));
 	world_edit_of(&w, 1, "", "", ",'suspend':true");
 	world_settle(&w);
 	w.hold_calls = false;
@@ -85,7 +77,7 @@ static void test_priority(void **state)
 	json_object_set_new(w.kueue_objects, "workloadpriorityclasses/high", json_of("{'value':7}"));
 	w.hold_calls = true;
 	world_settle(&w);
-	assert_non_null(queued(&w, CALL_CREATE_OWNED));
+	assert_non_null(world_queued(&w, CALL_CREATE_OWNED));
 	json_object_set_new(json_at(w.object, "metadata.labels"), "kueue.x-k8s.io/priority-class", json_string("high"));
 	world_stamp(&w, w.object);
 	world_tell_framework(&w);
@@ -103,8 +95,8 @@ static struct call *wait_for_call(struct world *w, enum call_kind kind)
 		world_reconcile(w);
 		if (w->plan.write)
 			world_write(w);
-		if (queued(w, kind) != NULL)
-			return queued(w, kind);
+		if (world_queued(w, kind) != NULL)
+			return world_queued(w, kind);
 		world_carry(w);
 		world_advance_ms(w, 500);
 	}
@@ -132,14 +124,14 @@ static void test_reclaimed(void **state)
 	w.hold_calls = true;
 	world_pod_exit(&w, "f-a-1", 0, "");
 	world_settle(&w);
-	at = (size_t)(queued(&w, CALL_DELETE_POD) - w.queue);
+	at = (size_t)(world_queued(&w, CALL_DELETE_POD) - w.queue);
 	call = w.queue[at];
 	w.queue[at] = w.queue[--w.queued];
 	world_answer(&w, &call);
 	world_drop_call(&call);
 	world_reconcile(&w);
 	assert_task(&w, 0, 1, STATE_COMPLETED);
-	assert_false(framework_call_wanted(w.framework, queued(&w, CALL_PATCH_OWNED_STATUS)));
+	assert_false(framework_call_wanted(w.framework, world_queued(&w, CALL_PATCH_OWNED_STATUS)));
 	w.hold_calls = false;
 	world_pass(&w, 5);
 	assert_json(json_at(workload(&w), "status.reclaimablePods"), "[{'name':'a','count':2}]");
