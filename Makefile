@@ -190,9 +190,10 @@ test:
 test-unit: $(UNIT_TESTS)
 	tests/unit/run.sh $(UNIT_TESTS)
 
-# Whole processes, on the embedded cluster and on a real control plane; SCENARIOS="succeed kubectl*" picks some.
+# Whole processes, on the embedded cluster and on a real control plane; SCENARIOS="succeed kubectl*" picks some. (set -f:
+# here are folders that such a pattern matches.)
 test-e2e: $(E2E_PROGRAMS)
-	BUILD=$(BUILD) tests/e2e/run.sh embedded $(SCENARIOS)
+	@set -f; BUILD=$(BUILD) tests/e2e/run.sh embedded $(SCENARIOS)
 
 test-kubernetes: test-control-plane test-real
 
@@ -200,7 +201,7 @@ test-control-plane:
 	tests/kubernetes/cluster_test.sh
 
 test-real: $(E2E_PROGRAMS)
-	BUILD=$(BUILD) tests/e2e/run.sh kubernetes $(SCENARIOS)
+	@set -f; BUILD=$(BUILD) tests/e2e/run.sh kubernetes $(SCENARIOS)
 
 # The simulator: SEEDS seeds from SEED on, for SECONDS at most. fc-sim --seed N replays a failing one.
 sim: $(BUILD)/fc-sim

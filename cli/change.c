@@ -172,38 +172,55 @@ int wait_until_gone(struct cli *cli, const char *name, const char *uid, struct e
 	return code;
 }
 
-static int delete_one(struct cli *cli, const char *name, struct error *err)
+/* *uid: of the Framework that goes; the caller frees. */
+static int delete_one(struct cli *cli, const char *name, char **uid, struct error *err)
 {
 	cleanup_free char *path = cli_frameworks_path(cli->ns, name);
 	cleanup_json json_t *object = NULL;
-	const char *uid;
+	const char *found;
 	int code = cli_get(cli, path, &object, err);
 
 	if (code != 0)
 		return code;
-	uid = json_str(json_object_get(object, "metadata"), "uid");
-	code = delete_framework(cli, name, uid, err);
+	found = view_text(json_object_get(object, "metadata"), "uid");
+	code = delete_framework(cli, name, found, err);
 	if (code != 0)
 		return code;
+	*uid = mem_strdup(found);
 	show_done(cli, object, "deleted");
 	out_flush(&cli->out);
-	return cli->options.no_wait ? 0 : wait_until_gone(cli, name, uid, err);
+	return 0;
 }
 
+/* Deletes all before it waits for the first: one that a finalizer holds must not keep the others. */
 int command_delete(struct cli *cli)
 {
+	const struct options *options = &cli->options;
+	char **uids = mem_calloc(options->argument_count, sizeof(*uids));
 	int result = CLI_DONE;
+	struct error err;
 
-	for (size_t i = 0; i < cli->options.argument_count; i++) {
-		struct error err;
+	for (size_t i = 0; i < options->argument_count; i++) {
 		int code = cli_connect(cli, &err);
 
 		if (code == 0)
-			code = delete_one(cli, cli->options.arguments[i], &err);
+			code = delete_one(cli, options->arguments[i], &uids[i], &err);
 		if (code != 0)
 			cli_complain(cli, code, &err);
 		if (result == CLI_DONE)
 			result = code;
 	}
+	for (size_t i = 0; i < options->argument_count; i++) {
+		int code = 0;
+
+		if (uids[i] != NULL && !options->no_wait)
+			code = wait_until_gone(cli, options->arguments[i], uids[i], &err);
+		if (code != 0)
+			cli_complain(cli, code, &err);
+		if (result == CLI_DONE)
+			result = code;
+		free(uids[i]);
+	}
+	free(uids);
 	return result;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
@@ -19,7 +20,6 @@
 enum {
 	EXPIRED_MAX = 3 /* tokens of a list, in a row */,
 	REQUEST_TIMEOUT_MS = 60 * 1000,
-	CONNECTIONS_MAX = 256 /* each log that is followed has one */
 };
 
 /* The command whose stderr gets log lines: those of the client (warnings of the API server), which can quote the
@@ -34,7 +34,7 @@ static void on_log(char severity, const char *message)
 
 void cli_init(struct cli *cli)
 {
-	*cli = (struct cli){0};
+	*cli = (struct cli){.begun_ms = clock_boot_ms()};
 	out_init(&cli->out, STDOUT_FILENO);
 	out_init(&cli->err_out, STDERR_FILENO);
 	logging = cli;
@@ -101,15 +101,35 @@ static void impersonate(struct cli *cli)
 	cli->config.impersonate = lines;
 }
 
+/* The file or files of --kubeconfig, $KUBECONFIG or ~/.kube/config; "": none. Where $KUBECONFIG names only files that
+ * do not exist, ~/.kube/config is not read, as in kubectl: it can be another cluster's. The caller frees; NULL and
+ * *err. */
+static char *find_kubeconfig(const struct cli *cli, struct error *err)
+{
+	const char *named = getenv("KUBECONFIG");
+	char *found;
+
+	if (cli->options.kubeconfig != NULL)
+		return mem_strdup(cli->options.kubeconfig);
+	found = config_environment_kubeconfig();
+	if (named == NULL || *named == '\0' || strcmp(found, named) == 0)
+		return found;
+	free(found);
+	error_set(err, "found no kubeconfig: $KUBECONFIG is %.200s, which does not exist", named);
+	return NULL;
+}
+
 int cli_connect(struct cli *cli, struct error *err)
 {
 	const struct kube_client_options client = {.user_agent = "kubectl-framework/" RELEASE,
-						   .max_connections = CONNECTIONS_MAX};
-	cleanup_free char *found = config_environment_kubeconfig();
-	const char *kubeconfig = cli->options.kubeconfig == NULL ? found : cli->options.kubeconfig;
+						   .max_connections = CLI_CONNECTIONS};
+	cleanup_free char *kubeconfig = NULL;
 
 	if (cli->client != NULL)
 		return 0;
+	kubeconfig = find_kubeconfig(cli, err);
+	if (kubeconfig == NULL)
+		return CLI_BAD_USE;
 	if (*kubeconfig == '\0' && getenv("KUBERNETES_SERVICE_HOST") == NULL) {
 		error_set(err, "found no kubeconfig: neither --kubeconfig nor $KUBECONFIG names one, and there is no "
 			       "~/.kube/config");

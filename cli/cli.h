@@ -22,8 +22,12 @@ enum cli_fate {
 	CLI_UNKNOWN, /* no answer, or one of 5xx: the API server may have carried it out, or will do so */
 };
 
+/* With HTTP/1.1; a log that is followed has one of its own. */
+enum { CLI_CONNECTIONS = 256 };
+
 struct cli {
 	struct options options;
+	int64_t begun_ms;   /* by clock_boot_ms(): --timeout counts from here */
 	struct out out;     /* stdout */
 	struct out err_out; /* stderr */
 	struct ev_loop *loop;

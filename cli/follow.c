@@ -3,9 +3,12 @@
 
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/kube/reflector.h"
+
+enum { LOOK_MS = 60 * 1000 };
 
 struct run {
 	const struct follow *what;
@@ -71,7 +74,18 @@ static int probe(struct cli *cli, const struct follow *what, struct error *err)
 	cleanup_json json_t *answer = NULL;
 
 	buf_printf(&url, "%s%climit=1", what->path, strchr(what->path, '?') == NULL ? '?' : '&');
+	if (what->selector != NULL)
+		cli_put_query(&url, "labelSelector", what->selector);
 	return cli_get(cli, url.data, &answer, err);
+}
+
+/* How long to follow. For one look: as long as a list takes at most. */
+static int64_t time_left(const struct cli *cli, const struct follow *what, bool *once)
+{
+	int64_t left = what->timeout_ms - (clock_boot_ms() - cli->begun_ms);
+
+	*once = what->timeout_ms >= 0 && left <= 0;
+	return *once ? LOOK_MS : left;
 }
 
 int follow_run(struct cli *cli, const struct follow *what, struct error *err)
@@ -86,15 +100,17 @@ int follow_run(struct cli *cli, const struct follow *what, struct error *err)
 	struct run run = {.what = what};
 	struct reflector *reflector;
 	ev_timer timer;
-	bool more = true;
+	bool more = true, once;
+	int64_t left;
 	int code = probe(cli, what, err);
 
 	if (code != 0)
 		return code;
-	ev_timer_init(&timer, on_late, (double)what->timeout_ms / 1000, 0);
+	left = time_left(cli, what, &once);
+	ev_timer_init(&timer, on_late, (double)left / 1000, 0);
 	timer.data = &run;
 	ev_now_update(cli->loop);
-	if (what->timeout_ms > 0)
+	if (what->timeout_ms >= 0)
 		ev_timer_start(cli->loop, &timer);
 	reflector = reflector_new(cli->loop, cli->client, &options, &handler, &run);
 	reflector_start(reflector);
@@ -102,6 +118,7 @@ int follow_run(struct cli *cli, const struct follow *what, struct error *err)
 		if (run.changed && run.listed) {
 			run.changed = false;
 			more = what->settle(cli, what->arg);
+			run.late = run.late || once;
 		} else {
 			ev_run(cli->loop, EVRUN_ONCE);
 		}
@@ -129,7 +146,8 @@ int follow_framework(struct cli *cli, const char *name, bool (*changed)(struct c
 {
 	cleanup_free char *collection = cli_frameworks_path(cli->ns, NULL);
 	cleanup_free char *path = follow_path_of(collection, name);
-	const struct follow what = {.path = path, .present = ignore, .deleted = ignore, .settle = changed, .arg = arg};
+	const struct follow what = {
+		.path = path, .present = ignore, .deleted = ignore, .settle = changed, .arg = arg, .timeout_ms = -1};
 
 	return follow_run(cli, &what, err);
 }

@@ -292,6 +292,7 @@ static int watch_all(struct cli *cli, struct listing *listing, const char *path,
 		.list_end = on_list_end,
 		.settle = on_settled,
 		.arg = listing,
+		.timeout_ms = -1,
 	};
 
 	return follow_run(cli, &what, err);
@@ -370,49 +371,79 @@ static void ask_events(struct listing *listing)
 
 /* ---- the command ------------------------------------------------------------------------------------------------- */
 
-static int list_named(struct cli *cli, struct listing *listing, struct error *err)
+/* Those that can be read are printed, as by kubectl get; the first failure's code counts. */
+static int list_named(struct cli *cli, struct listing *listing)
 {
-	int code = 0;
+	int result = 0;
 
-	for (size_t i = 0; i < cli->options.argument_count && code == 0; i++) {
+	for (size_t i = 0; i < cli->options.argument_count; i++) {
 		cleanup_free char *path = cli_frameworks_path(cli->ns, cli->options.arguments[i]);
 		cleanup_json json_t *object = NULL;
+		struct error err;
+		int code = cli_get(cli, path, &object, &err);
 
-		code = cli_get(cli, path, &object, err);
 		if (code == 0)
 			take(listing, object);
+		else
+			cli_complain(cli, code, &err);
+		if (result == 0)
+			result = code;
 	}
-	return code;
+	return result;
 }
 
-static int list_all(struct cli *cli, struct listing *listing, struct error *err)
+static int list_all(struct cli *cli, struct listing *listing)
 {
 	cleanup_free char *path = cli_frameworks_path(cli->options.all_namespaces ? NULL : cli->ns, NULL);
 	cleanup_buf struct buf query = {0};
+	struct error err;
+	int code;
 
 	buf_puts(&query, "");
 	if (cli->options.selector != NULL)
 		cli_put_query(&query, "labelSelector", cli->options.selector);
-	if (cli->options.watch)
-		return watch_all(cli, listing, path, err);
-	return cli_list(cli, path, query.data, take, listing, err);
+	code = cli->options.watch ? watch_all(cli, listing, path, &err)
+				  : cli_list(cli, path, query.data, take, listing, &err);
+	return code == 0 ? 0 : cli_complain(cli, code, &err);
 }
 
-static int run(struct cli *cli, struct listing *listing, struct error *err)
+static int watch_named(struct cli *cli, struct listing *listing)
 {
-	const struct options *options = &cli->options;
-	cleanup_free char *collection = NULL, *path = NULL;
-	int code = cli_connect(cli, err);
+	cleanup_free char *collection = cli_frameworks_path(cli->ns, NULL);
+	cleanup_free char *path = follow_path_of(collection, cli->options.arguments[0]);
+	struct error err;
+	int code = watch_all(cli, listing, path, &err);
+
+	return code == 0 ? 0 : cli_complain(cli, code, &err);
+}
+
+/* Complains of what fails. */
+static int run(struct cli *cli, struct listing *listing)
+{
+	struct error err;
+	int code = cli_connect(cli, &err);
 
 	if (code != 0)
-		return code;
-	if (options->argument_count == 0)
-		return list_all(cli, listing, err);
-	if (!options->watch)
-		return list_named(cli, listing, err);
-	collection = cli_frameworks_path(cli->ns, NULL);
-	path = follow_path_of(collection, options->arguments[0]);
-	return watch_all(cli, listing, path, err);
+		return cli_complain(cli, code, &err);
+	if (cli->options.argument_count == 0)
+		return list_all(cli, listing);
+	return cli->options.watch ? watch_named(cli, listing) : list_named(cli, listing);
+}
+
+/* code: of run(). */
+static void print_found(struct listing *listing, int code)
+{
+	struct cli *cli = listing->cli;
+
+	if (listing->rows != NULL) {
+		ask_events(listing);
+		print_rows(listing, true, !cli->options.no_headers);
+	} else if (json_array_size(listing->objects) > 0 || (listing->objects != NULL && code == 0)) {
+		print_objects(listing);
+	} else if (code == 0 && cli->options.output != OUTPUT_NAME) {
+		cli_note(cli, "found no Frameworks%s%s", cli->options.all_namespaces ? "" : " in namespace ",
+			 cli->options.all_namespaces ? "" : cli->ns);
+	}
 }
 
 int command_list(struct cli *cli)
@@ -430,22 +461,13 @@ int command_list(struct cli *cli)
 		return cli_complain(cli, CLI_BAD_USE, &err);
 	}
 	listing.named = options->argument_count > 0 && !options->watch;
-	code = run(cli, &listing, &err);
-	if (!options->watch && code == 0) {
-		if (whole) {
-			print_objects(&listing);
-		} else if (listing.rows != NULL) {
-			ask_events(&listing);
-			print_rows(&listing, true, !options->no_headers);
-		} else if (options->output != OUTPUT_NAME) {
-			cli_note(cli, "found no Frameworks%s%s", options->all_namespaces ? "" : " in namespace ",
-				 options->all_namespaces ? "" : cli->ns);
-		}
-	}
+	code = run(cli, &listing);
+	if (!options->watch && (code == 0 || listing.named))
+		print_found(&listing, code);
 	HASH_ITER(hh, listing.rows, row, next) {
 		HASH_DEL(listing.rows, row);
 		free_row(row);
 	}
 	json_decref(listing.objects);
-	return code == 0 ? CLI_DONE : cli_complain(cli, code, &err);
+	return code;
 }

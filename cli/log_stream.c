@@ -7,8 +7,10 @@
 #include "common/base/mem.h"
 #include "common/framework/names.h"
 
-/* (a stream that lasts longer is resumed) */
-enum { STREAM_TIMEOUT_MS = 12 * 3600 * 1000 };
+enum {
+	STREAM_TIMEOUT_MS = 12 * 3600 * 1000, /* (a stream that lasts longer is resumed) */
+	LOGS_FOLLOWED = CLI_CONNECTIONS - 8,  /* the others are for watches and lists */
+};
 
 static const enum style prefix_styles[] = {STYLE_GOOD, STYLE_WAITS, STYLE_HEAD, STYLE_DIM};
 
@@ -32,8 +34,7 @@ static void on_line(void *arg, const char *time, const char *line)
 		out_styled(out, stream->style, stream->prefix);
 	if (stream->logs->cli->options.timestamps)
 		out_printf(out, "%s ", time);
-	out_text(out, line);
-	out_end_line(out);
+	out_lines(out, line); /* (with its tabs) */
 }
 
 static void on_data(void *arg, const char *data, size_t len)
@@ -79,6 +80,21 @@ static void put_since(struct buf *query, const char *last)
 	cli_put_query(query, "sinceTime", text);
 }
 
+/* Whether a stream more has a connection. A call that waited for one would keep the client's other calls, too. */
+static bool has_room(struct logs *logs)
+{
+	if (!logs->cli->options.follow || logs->open < LOGS_FOLLOWED)
+		return true;
+	if (!logs->full)
+		cli_note(
+			logs->cli,
+			"at most %d logs are followed at once: others begin when one of these ends; name a TaskRole or "
+			"Tasks to choose which",
+			LOGS_FOLLOWED);
+	logs->full = true;
+	return false;
+}
+
 static void start(struct log_stream *stream)
 {
 	const struct options *options = &stream->logs->cli->options;
@@ -87,6 +103,9 @@ static void start(struct log_stream *stream)
 	cleanup_buf struct buf query = {0};
 	struct kube_request request = {.method = "GET", .accept = "*/*", .timeout_ms = STREAM_TIMEOUT_MS};
 
+	stream->waits = !has_room(stream->logs);
+	if (stream->waits)
+		return;
 	cli_put_query(&query, "container", stream->container);
 	cli_put_query(&query, "timestamps", "true");
 	if (options->follow)
@@ -196,11 +215,19 @@ void logs_resume(struct logs *logs)
 {
 	for (struct log_stream *stream = logs->streams; stream != NULL; stream = stream->hh.next) {
 		/* a kubelet that restarts, or a rotated log, ends a stream too early */
-		if (stream->call != NULL || !stream->running || stream->logs->forbidden)
+		if (stream->call != NULL || (!stream->running && !stream->waits) || stream->logs->forbidden)
 			continue;
 		stream->ended = false;
 		start(stream);
 	}
+}
+
+bool logs_wait(const struct logs *logs)
+{
+	for (const struct log_stream *stream = logs->streams; stream != NULL; stream = stream->hh.next)
+		if (stream->waits)
+			return true;
+	return false;
 }
 
 void logs_free(struct logs *logs)

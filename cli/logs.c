@@ -201,7 +201,7 @@ static void follow_all(struct logs *logs, const char *name)
 	ev_timer_start(cli->loop, &timer);
 	reflector_start(pods);
 	reflector_start(framework);
-	while (!cli->out.failed && !logs->forbidden && !(following.over && logs->open == 0))
+	while (!cli->out.failed && !logs->forbidden && !(following.over && logs->open == 0 && !logs_wait(logs)))
 		ev_run(cli->loop, EVRUN_ONCE);
 	ev_timer_stop(cli->loop, &timer);
 	reflector_free(pods);

@@ -21,6 +21,7 @@ struct log_stream {
 	struct kube_call *call; /* NULL: it does not run */
 	struct log_lines lines;
 	bool running; /* the container was, as the Pod last said */
+	bool waits;   /* for another one's end */
 	bool ended;   /* its log was read to its end */
 	bool failed;  /* a failure was noted */
 };
@@ -32,13 +33,15 @@ struct logs {
 	struct log_stream *streams; /* by key */
 	size_t open;                /* streams that run */
 	size_t begun;
+	bool full; /* at some time; noted */
 	bool forbidden;
 };
 
 /* Looks at a Pod: starts the streams of its containers that have started, and those that were cut off. */
 void logs_look(struct logs *logs, const json_t *pod);
-/* Starts the streams anew that ended while their containers ran. */
+/* Starts the streams anew that ended while their containers ran, and those that waited. */
 void logs_resume(struct logs *logs);
+bool logs_wait(const struct logs *logs);
 void logs_free(struct logs *logs);
 /* Whether the Task is among those that were asked for. */
 bool logs_selects(const struct logs *logs, const char *role, int64_t index);

@@ -238,11 +238,19 @@ static int take(int option, char *value, unsigned groups, struct options *out, s
 	}
 }
 
+/* -o=json, as kubectl takes it; a value that is a word of its own stays as it is. */
+static char *short_value(char *value, const char *word)
+{
+	bool attached = value != NULL && value != word && strncmp(word, "--", 2) != 0;
+
+	return attached && *value == '=' ? value + 1 : value;
+}
+
 int options_parse(int argc, char **argv, unsigned groups, struct options *out, struct error *err)
 {
 	int option, plain = argc;
 
-	*out = (struct options){.tail = -1, .since_sec = -1};
+	*out = (struct options){.tail = -1, .since_sec = -1, .timeout_ms = -1};
 	for (int i = 1; i < argc && (groups & TAKES_REST); i++)
 		if (strcmp(argv[i], "--") == 0) {
 			out->rest = argv + i + 1;
@@ -261,7 +269,7 @@ int options_parse(int argc, char **argv, unsigned groups, struct options *out, s
 			return error_set(err, "there is no option %.64s", argv[optind - 1]);
 		if (group_of(option) != 0 && !(groups & group_of(option)))
 			return error_set(err, "this command takes no --%s", spelling(option));
-		if (take(option, optarg, groups, out, err) < 0)
+		if (take(option, short_value(optarg, argv[optind - 1]), groups, out, err) < 0)
 			return -1;
 	}
 	if (out->as_group_count > 0 && out->as == NULL)

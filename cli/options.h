@@ -72,7 +72,7 @@ struct options {
 	bool no_wait;
 	int64_t tail;       /* lines, or -1 */
 	int64_t since_sec;  /* or -1 */
-	int64_t timeout_ms; /* 0: for ever */
+	int64_t timeout_ms; /* of the whole command; 0: looks once; -1: waits for ever */
 	const char *container;
 	const char *condition; /* of --for */
 	const char *snapshots;

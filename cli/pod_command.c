@@ -95,7 +95,7 @@ static int print_command(struct cli *cli, const char *command,
 		return cli_complain(cli, code, &err);
 	put_common(&line, cli, command);
 	put(&line, &cli->options, pod);
-	out_line(&cli->out, "%s", line.data);
+	out_lines(&cli->out, line.data);
 	return CLI_DONE;
 }
 

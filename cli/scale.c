@@ -19,47 +19,69 @@ static int parse_wishes(struct cli *cli, struct scale_wish *wishes, size_t count
 	return 0;
 }
 
-/* The server's refusal of a patch whose tests fail has no reason of its own (422): whether the Framework was changed in
- * between is seen by making the patch anew. */
-static bool has_changed(struct cli *cli, const char *path, const struct scale_wish *wishes, size_t count,
-			const json_t *patch)
-{
-	cleanup_json json_t *object = NULL, *now = NULL;
-	struct error err;
+struct scaling {
+	const char *path;
+	const struct scale_wish *wishes;
+	size_t count;
+	json_t *patch;
+	json_t *after; /* the Framework, scaled */
+};
 
-	if (cli_get(cli, path, &object, &err) != 0)
-		return false;
-	now = scale_patch(object, wishes, count, cli->options.adjust_min, NULL, &err);
-	return now == NULL || !json_equal(now, (json_t *)patch);
+/* After a failure, looks at the Framework, and makes the patch anew. The server's refusal of a patch whose tests fail
+ * has no reason of its own (422); and a request can reach the server twice, or its answer can be lost. */
+static int judge(struct cli *cli, struct scaling *scaling, int code, struct error *err)
+{
+	const char *name = cli->options.arguments[0];
+	bool unknown = cli->fate == CLI_UNKNOWN;
+	cleanup_json json_t *object = NULL, *now = NULL;
+	struct error ignored;
+
+	if (cli_get(cli, scaling->path, &object, &ignored) == 0)
+		now = scale_patch(object, scaling->wishes, scaling->count, cli->options.adjust_min, NULL, &ignored);
+	if (now != NULL && scale_changes_nothing(now) && !scale_changes_nothing(scaling->patch)) {
+		scaling->after = json_incref(object);
+		return 0;
+	}
+	if (object != NULL && (now == NULL || !json_equal(now, scaling->patch))) {
+		error_set(err,
+			  "Framework %s was changed by somebody else at the same time: look at it, and scale again",
+			  name);
+		return CLI_CONFLICT;
+	}
+	if (unknown)
+		error_wrap(
+			err,
+			"whether Framework %s was scaled is not known: look at it before you scale again, because it "
+			"may still be",
+			name);
+	return code;
 }
 
 static int scale(struct cli *cli, struct scale_wish *wishes, size_t count, struct error *err)
 {
+	struct scaling scaling = {.wishes = wishes, .count = count};
 	cleanup_free char *path = NULL;
-	cleanup_json json_t *object = NULL, *patch = NULL, *after = NULL;
+	cleanup_json json_t *object = NULL, *patch = NULL;
 	cleanup_buf struct buf remarks = {0};
 	int code = cli_connect(cli, err);
 
 	if (code != 0)
 		return code;
-	path = cli_frameworks_path(cli->ns, cli->options.arguments[0]);
+	scaling.path = path = cli_frameworks_path(cli->ns, cli->options.arguments[0]);
 	code = cli_get(cli, path, &object, err);
 	if (code != 0)
 		return code;
-	patch = scale_patch(object, wishes, count, cli->options.adjust_min, &remarks, err);
+	scaling.patch = patch = scale_patch(object, wishes, count, cli->options.adjust_min, &remarks, err);
 	if (patch == NULL)
 		return err->code == ERANGE ? CLI_BAD_USE : CLI_ABSENT;
 	if (remarks.len > 0)
 		cli_note(cli, "%s", remarks.data);
-	code = cli_send(cli, "PATCH", path, JSON_PATCH, patch, &after, err);
-	if (code != 0 && code != CLI_FORBIDDEN && has_changed(cli, path, wishes, count, patch)) {
-		error_set(err,
-			  "Framework %s was changed by somebody else at the same time: look at it, and scale again",
-			  cli->options.arguments[0]);
-		return CLI_CONFLICT;
-	}
+	code = cli_send(cli, "PATCH", path, JSON_PATCH, patch, &scaling.after, err);
+	if (code != 0 && code != CLI_FORBIDDEN)
+		code = judge(cli, &scaling, code, err);
 	if (code == 0)
-		show_done(cli, after, "scaled");
+		show_done(cli, scaling.after, "scaled");
+	json_decref(scaling.after);
 	return code;
 }
 

@@ -124,6 +124,21 @@ static int check_total(const json_t *framework, const struct scale_wish *wishes,
 	return out_of_range(err);
 }
 
+bool scale_changes_nothing(const json_t *patch)
+{
+	const json_t *operation, *before = NULL;
+	size_t i;
+
+	json_array_foreach(patch, i, operation) {
+		if (strcmp(view_text(operation, "op"), "test") != 0 &&
+		    (strcmp(view_text(operation, "op"), "add") == 0 ||
+		     !json_equal(json_object_get(operation, "value"), json_object_get(before, "value"))))
+			return false;
+		before = operation;
+	}
+	return true;
+}
+
 json_t *scale_patch(const json_t *framework, const struct scale_wish *wishes, size_t count, bool adjust,
 		    struct buf *remarks, struct error *err)
 {

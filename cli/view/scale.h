@@ -25,5 +25,7 @@ int scale_wish_parse(const char *text, struct scale_wish *out, struct error *err
  * or if all TaskRoles would have more than FRAMEWORK_TASKS_MAX Tasks together (CONTRACT.md §2.2). */
 json_t *scale_patch(const json_t *framework, const struct scale_wish *wishes, size_t count, bool adjust,
 		    struct buf *remarks, struct error *err);
+/* Whether the Framework has all numbers already that the patch, made from it, sets. */
+bool scale_changes_nothing(const json_t *patch);
 
 #endif

@@ -185,12 +185,12 @@ bool why_deleting(const struct inquiry *inquiry, struct why *why)
 		framework->name, why_age(inquiry, framework->deletion_time, age), finalizers);
 	why_fact(why, "metadata.finalizers", "%s", finalizers);
 	left = describe_pods(inquiry, why);
-	if (strstr(finalizers, "foregroundDeletion") != NULL)
-		why_say(why,
-			"foregroundDeletion means that the garbage collector deletes the ConfigMap and the Pods first; "
-			"%zu "
-			"Pods are left.",
-			left);
+	if (strstr(finalizers, "foregroundDeletion") != NULL) {
+		why_say(why, "foregroundDeletion means that the garbage collector deletes the ConfigMap and the Pods "
+			     "first.");
+		if (inquiry->pods != NULL)
+			why_say(why, "%zu Pods are left.", left);
+	}
 	advise_pods(inquiry, why);
 	if (strcmp(finalizers, "foregroundDeletion") != 0) {
 		why_advise(why, "Whoever has set a finalizer removes it. By hand, if that will not happen:");

@@ -237,6 +237,14 @@ static void test_options(void **state)
 	assert_int_equal(options.rest_count, 2);
 	assert_string_equal(options.rest[1], "-n");
 	assert_int_equal(parse(0, &options, &err, "--help", NULL), 1);
+	/* as kubectl takes it */
+	assert_int_equal(parse(TAKES_NAMESPACE | TAKES_DATA | TAKES_SELECTOR, &options, &err, "-n=ns", "-o=yaml",
+			       "-l=a=b", "f", NULL),
+			 0);
+	assert_string_equal(options.namespace_name, "ns");
+	assert_int_equal(options.output, OUTPUT_YAML);
+	assert_string_equal(options.selector, "a=b");
+	assert_int_equal(options.timeout_ms, -1);
 }
 
 static void test_mistakes(void **state)

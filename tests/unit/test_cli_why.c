@@ -148,6 +148,11 @@ static void test_deleting(void **state)
 	explain(&w, &why, "deleting", "until its finalizers are removed: foregroundDeletion, x/y");
 	assert_contains(fact(&why, "Pod f-a-0"), "terminates on node n1");
 	assert_string_equal(why.advice[0].command, "kubectl get node n1");
+	assert_contains(why.answer, "1 Pods are left.");
+	why_free(&why);
+	w.inquiry.pods = NULL; /* no right to list them */
+	explain(&w, &why, "deleting", "the ConfigMap and the Pods first.");
+	assert_null(strstr(why.answer, "are left"));
 	done(&w, &why);
 }
 

@@ -1,0 +1,283 @@
+/* kubectl framework where something goes wrong on the way: answers that are lost, names that do not exist, Frameworks
+ * that stay, time that is over, more logs than connections. */
+#define _GNU_SOURCE
+#include "tests/unit/cli_commands.h"
+
+#include <sys/stat.h>
+
+#include "cli/logs.h"
+
+#define FRAMEWORK(name, state)                                                                               \
+	"{'metadata':{'name':'" name "','namespace':'ns','uid':'u-" name                                     \
+	"','creationTimestamp':'2026-01-01T00:00:00Z'},'spec':{'taskRoles':[{'name':'a','taskNumber':1}]},'" \
+	"status':{'state':'" state "'}}"
+#define LIST(items) "{'kind':'FrameworkList','metadata':{'resourceVersion':'5'},'items':[" items "]}"
+#define NOT_FOUND \
+	"{'kind':'Status','apiVersion':'v1','status':'Failure','reason':'NotFound','code':404,'message':'not found'}"
+
+/* ---- the kubeconfig ---------------------------------------------------------------------------------------------- */
+
+/* ~/.kube/config exists, and $KUBECONFIG names another file, which does not: the other cluster is left alone. */
+static void test_kubeconfig(void **state)
+{
+	char home[TEMP_PATH_SIZE];
+	cleanup_free char *directory = NULL, *file = NULL;
+	struct error err = {.message = ""};
+	struct cli cli;
+
+	(void)state;
+	temp_directory(home);
+	directory = mem_printf("%s/.kube", home);
+	file = mem_printf("%s/config", directory);
+	assert_int_equal(mkdir(directory, 0700), 0);
+	close(open(file, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	setenv("HOME", home, 1);
+	setenv("KUBECONFIG", "/nonexistent/a:/nonexistent/b", 1);
+	cli_init(&cli);
+	assert_int_equal(cli_connect(&cli, &err), CLI_BAD_USE);
+	assert_string_equal(err.message,
+			    "found no kubeconfig: $KUBECONFIG is /nonexistent/a:/nonexistent/b, which does not exist");
+	cli_finish(&cli, 0);
+	unsetenv("KUBECONFIG");
+	unlink(file);
+	rmdir(directory);
+	rmdir(home);
+}
+
+/* ---- several names ----------------------------------------------------------------------------------------------- */
+
+/* A finalizer holds the first one for ever. */
+static void serve_held(struct world *w, struct http_conn *conn)
+{
+	bool first = strstr(conn->path, "/first") != NULL || strstr(conn->path, "%3Dfirst") != NULL;
+
+	if (strcmp(conn->method, "DELETE") == 0) {
+		w->asked++;
+		reply(conn, 200, "{}");
+	} else if (strstr(conn->path, "watch=") != NULL) {
+		http_stream_begin(conn);
+	} else if (strstr(conn->path, "fieldSelector") != NULL) {
+		assert_int_equal(w->asked, 2); /* nothing is waited for before all are deleted */
+		reply(conn, 200, first ? LIST(FRAMEWORK("first", "")) : LIST(""));
+	} else {
+		reply(conn, 200, first ? FRAMEWORK("first", "") : FRAMEWORK("second", ""));
+	}
+}
+
+static void test_delete_several(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin(&w, serve_held);
+	assert_int_equal(run(&w, "delete", "first", "second", "--timeout=0", NULL), CLI_TIME_OUT);
+	assert_contains(w.out, "/first deleted\n");
+	assert_contains(w.out, "/second deleted\n");
+	assert_contains(w.err, "Framework first still exists after --timeout");
+	assert_null(strstr(w.err, "second"));
+	end(&w);
+}
+
+static void serve_one(struct world *w, struct http_conn *conn)
+{
+	w->asked++;
+	if (strstr(conn->path, "/nope") != NULL)
+		reply(conn, 404, NOT_FOUND);
+	else
+		reply(conn, 200, FRAMEWORK("hello", "Completed"));
+}
+
+static void test_list_several(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin(&w, serve_one);
+	assert_int_equal(run(&w, "list", "nope", "hello", NULL), CLI_ABSENT);
+	assert_contains(w.out, "hello");
+	assert_contains(w.err, "404 (NotFound): not found");
+	end(&w);
+	begin(&w, serve_one);
+	assert_int_equal(run(&w, "list", "hello", "nope", "-o=json", NULL), CLI_ABSENT);
+	assert_contains(w.out, "\"u-hello\"");
+	end(&w);
+	begin(&w, serve_one);
+	assert_int_equal(run(&w, "list", "nope", NULL), CLI_ABSENT);
+	assert_string_equal(w.out, "");
+	end(&w);
+}
+
+/* ---- time -------------------------------------------------------------------------------------------------------- */
+
+static void serve_running(struct world *w, struct http_conn *conn)
+{
+	if (strstr(conn->path, "watch=") != NULL)
+		http_stream_begin(conn);
+	else
+		reply(conn, 200, LIST(FRAMEWORK("hello", "AttemptRunning")));
+	w->asked++;
+}
+
+/* --timeout 0 looks once, as kubectl wait does. */
+static void test_wait_once(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin(&w, serve_running);
+	assert_int_equal(run(&w, "wait", "hello", "--timeout", "0", NULL), CLI_TIME_OUT);
+	assert_contains(w.err, "is in state AttemptRunning after --timeout, expected condition Completed");
+	end(&w);
+}
+
+static void serve_bad_selector(struct world *w, struct http_conn *conn)
+{
+	w->asked++;
+	assert_contains(conn->path, "labelSelector=a%3Db%3Dc");
+	reply(conn, 400,
+	      "{'kind':'Status','apiVersion':'v1','status':'Failure','reason':'BadRequest','code':400,'message':'"
+	      "unable "
+	      "to parse requirement'}");
+}
+
+/* A watch that the server will never allow ends at once. */
+static void test_bad_selector(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin(&w, serve_bad_selector);
+	assert_int_equal(run(&w, "list", "-w", "-l", "a=b=c", NULL), CLI_FAILED);
+	assert_contains(w.err, "unable to parse requirement");
+	assert_int_equal(w.asked, 1);
+	end(&w);
+}
+
+/* ---- scale ------------------------------------------------------------------------------------------------------- */
+
+/* The server scales it, and its answer is lost. */
+static void serve_scaled(struct world *w, struct http_conn *conn)
+{
+	static const char object[] = "{'metadata':{'name':'f'},'spec':{'taskRoles':[{'name':'a','taskNumber':%d}]}}";
+	cleanup_free char *text = mem_printf(object, w->asked > 0 ? 5 : 2);
+
+	if (strcmp(conn->method, "PATCH") == 0) {
+		w->asked++;
+		http_reset(conn);
+		return;
+	}
+	reply(conn, 200, text);
+}
+
+/* Its answer is lost, and nothing shows that it was carried out. */
+static void serve_lost(struct world *w, struct http_conn *conn)
+{
+	w->asked = -1;
+	serve_scaled(w, conn);
+}
+
+static void test_scale_lost(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin(&w, serve_scaled);
+	assert_int_equal(run(&w, "scale", "f", "a=5", NULL), CLI_DONE);
+	assert_contains(w.out, "/f scaled");
+	assert_string_equal(w.err, "");
+	end(&w);
+	begin(&w, serve_lost);
+	assert_int_equal(run(&w, "scale", "f", "a=5", NULL), CLI_FAILED);
+	assert_contains(w.err, "whether Framework f was scaled is not known");
+	end(&w);
+}
+
+/* ---- logs -------------------------------------------------------------------------------------------------------- */
+
+enum { CONTAINERS = 260 };
+
+static struct http_conn *log_conns[CONTAINERS];
+static struct http_conn *frameworks_watch;
+static size_t logs_asked, logs_sent;
+
+static void send_pod(struct http_conn *conn)
+{
+	cleanup_buf struct buf pods = {0};
+
+	buf_puts(&pods,
+		 "{'kind':'PodList','metadata':{'resourceVersion':'5'},'items':[{'metadata':{'name':'f-a-0',"
+		 "'namespace':'ns','uid':'p','resourceVersion':'7','labels':{'FC_TASKROLE_NAME':'a','FC_TASK_INDEX':"
+		 "'0','FC_FRAMEWORK_NAME':'f'}},'spec':{},'status':{'phase':'Running','containerStatuses':[");
+	for (int i = 0; i < CONTAINERS; i++)
+		buf_printf(&pods, "%s{'name':'c%d','restartCount':0,'state':{'terminated':{}}}", i == 0 ? "" : ",", i);
+	buf_puts(&pods, "]}}]}");
+	reply(conn, 200, pods.data);
+}
+
+/* A log: those of the first 248 containers end when there are so many; then those of the others come. */
+static void serve_log(struct http_conn *conn)
+{
+	http_stream_begin(conn);
+	log_conns[logs_asked++] = conn;
+	if (logs_asked != CLI_CONNECTIONS - 8 && logs_asked != CONTAINERS)
+		return;
+	if (logs_asked == CONTAINERS) {
+		cleanup_free char *text = mem_strdup("{'type':'DELETED','object':" FRAMEWORK("f", "") "}\n");
+
+		for (char *c = text; *c != '\0'; c++)
+			if (*c == '\'')
+				*c = '"';
+		http_stream_puts(frameworks_watch, text);
+	}
+	while (logs_sent < logs_asked) {
+		http_stream_puts(log_conns[logs_sent], "2026-01-01T00:00:01Z a\tb\n");
+		http_stream_end(log_conns[logs_sent++]);
+	}
+}
+
+static void serve_many(struct world *w, struct http_conn *conn)
+{
+	bool watch = strstr(conn->path, "watch=") != NULL, framework = strstr(conn->path, FRAMEWORKS) != NULL;
+
+	(void)w;
+	if (strstr(conn->path, "/log?") != NULL) {
+		serve_log(conn);
+	} else if (strcmp(conn->path, FRAMEWORKS "/f") == 0) {
+		reply(conn, 200, FRAMEWORK("f", ""));
+	} else if (watch) {
+		http_stream_begin(conn);
+		if (framework)
+			frameworks_watch = conn;
+	} else if (framework) {
+		reply(conn, 200, LIST(FRAMEWORK("f", "")));
+	} else {
+		send_pod(conn);
+	}
+}
+
+/* More containers than connections: the rest is said, and comes later. A tab stays a tab. */
+static void test_many_logs(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin(&w, serve_many);
+	assert_int_equal(run(&w, "logs", "f", "-f", NULL), CLI_DONE);
+	assert_int_equal(logs_asked, CONTAINERS);
+	assert_contains(w.err, "at most 248 logs are followed at once");
+	assert_contains(w.out, "a[0]/c0 a\tb\n");
+	assert_contains(w.out, "a[0]/c259 a\tb\n");
+	end(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_kubeconfig),   cmocka_unit_test(test_delete_several),
+		cmocka_unit_test(test_list_several), cmocka_unit_test(test_wait_once),
+		cmocka_unit_test(test_bad_selector), cmocka_unit_test(test_scale_lost),
+		cmocka_unit_test(test_many_logs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
