@@ -7,17 +7,6 @@
 
 #define REPLACEMENT "\xEF\xBF\xBD" /* U+FFFD */
 
-/* The character of a valid sequence (RFC 3629 §3). */
-static uint32_t decode(const char *text, size_t len)
-{
-	static const unsigned char first_bits[] = {0, 0x7F, 0x1F, 0x0F, 0x07};
-	uint32_t character = (unsigned char)text[0] & first_bits[len];
-
-	for (size_t i = 1; i < len; i++)
-		character = character << 6 | ((unsigned char)text[i] & 0x3F);
-	return character;
-}
-
 bool text_is_unsafe(uint32_t c)
 {
 	return c < 0x20 || (c >= 0x7F && c <= 0x9F) || c == 0x061C || (c >= 0x200E && c <= 0x200F) ||
@@ -36,7 +25,7 @@ static void append_safe(struct buf *out, const char *text, size_t len, bool asci
 			buf_puts(out, ascii ? "?" : REPLACEMENT);
 			continue;
 		}
-		character = decode(text + at, size);
+		character = utf8_decode(text + at, size);
 		if (character == '\n' || character == '\t' || character == '\r')
 			buf_putc(out, lines && character != '\r' ? text[at] : ' ');
 		else if (text_is_unsafe(character) || (ascii && size > 1))
@@ -67,7 +56,7 @@ void text_append_safe_json(struct buf *out, const char *json, size_t len)
 			buf_puts(out, REPLACEMENT);
 			continue;
 		}
-		character = decode(json + at, size);
+		character = utf8_decode(json + at, size);
 		if (character == '\n' || character == '\t' || !text_is_unsafe(character))
 			buf_append(out, json + at, size);
 		else if (character < 0x10000)
@@ -86,7 +75,7 @@ bool text_has_unsafe(const char *text, size_t len)
 		size = utf8_sequence(text + at, len - at);
 		if (size == 0)
 			return true;
-		character = decode(text + at, size);
+		character = utf8_decode(text + at, size);
 		if (character != '\n' && character != '\t' && text_is_unsafe(character))
 			return true;
 	}
@@ -103,7 +92,7 @@ static size_t columns_at(const char *text, size_t len, size_t *size)
 		*size = 1;
 	if (*size == 1)
 		return 1;
-	columns = wcwidth((wchar_t)decode(text, *size));
+	columns = wcwidth((wchar_t)utf8_decode(text, *size));
 	return columns < 0 ? 1 : (size_t)columns;
 }
 

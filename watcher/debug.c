@@ -221,7 +221,7 @@ enum { COLUMNS_MAX = 12, CELL_MAX = 64 };
 struct table {
 	size_t columns;
 	size_t rows;
-	char (*cells)[CELL_MAX];
+	char **cells;
 };
 
 static void add_row(struct table *table, ...)
@@ -231,7 +231,7 @@ static void add_row(struct table *table, ...)
 	table->cells = mem_realloc(table->cells, (table->rows + 1) * table->columns, sizeof(*table->cells));
 	va_start(cells, table);
 	for (size_t i = 0; i < table->columns; i++)
-		snprintf(table->cells[table->rows * table->columns + i], CELL_MAX, "%s", va_arg(cells, const char *));
+		table->cells[table->rows * table->columns + i] = mem_strdup(va_arg(cells, const char *));
 	va_end(cells);
 	table->rows++;
 }
@@ -249,9 +249,12 @@ static void end_table(struct table *table, struct buf *out)
 		buf_printf(out, "%-*s%s", last ? 0 : (int)widths[i % table->columns], table->cells[i],
 			   last ? "\n" : "  ");
 	}
+	for (size_t i = 0; i < table->rows * table->columns; i++)
+		free(table->cells[i]);
 	free(table->cells);
 }
 
+/* Of a number. */
 struct cell {
 	char text[CELL_MAX];
 };

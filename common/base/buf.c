@@ -128,6 +128,16 @@ char *buf_steal(struct buf *buf)
 	return data;
 }
 
+uint32_t utf8_decode(const char *text, size_t len)
+{
+	static const unsigned char first_bits[] = {0, 0x7F, 0x1F, 0x0F, 0x07};
+	uint32_t character = (unsigned char)text[0] & first_bits[len];
+
+	for (size_t i = 1; i < len; i++)
+		character = character << 6 | ((unsigned char)text[i] & 0x3F);
+	return character;
+}
+
 size_t utf8_sequence(const char *bytes, size_t len)
 {
 	const unsigned char *text = (const unsigned char *)bytes;

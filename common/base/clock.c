@@ -3,6 +3,7 @@
 #include "common/base/clock.h"
 
 #include <ctype.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -75,6 +76,8 @@ int time_parse_rfc3339(const char *text, int64_t *unix_sec)
 	int hours = 0;
 	int minutes = 0;
 	int sign = 0;
+	int day;
+	bool leap_second;
 	const char *rest;
 	int64_t seconds;
 
@@ -104,7 +107,11 @@ int time_parse_rfc3339(const char *text, int64_t *unix_sec)
 	} else if ((*rest != 'Z' && *rest != 'z') || rest[1] != '\0') {
 		return -1;
 	}
+	day = utc.tm_mday;
+	leap_second = utc.tm_sec == 60;
 	seconds = (int64_t)timegm(&utc) - sign * (hours * 3600 + minutes * 60);
+	if (utc.tm_mday != day && !leap_second) /* February 30 is moved into March */
+		return -1;
 	if (seconds < YEAR_1_BEGINS_SEC || seconds >= YEAR_10000_BEGINS_SEC)
 		return -1;
 	*unix_sec = seconds;

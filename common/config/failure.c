@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/buf.h"
 #include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
@@ -191,21 +192,40 @@ static int read_entry(struct reader *reader, const struct yaml_node *value, cons
 	return 0;
 }
 
-/* Fewer than YAML_MAX_NODES entries, but an operator's list is a hundred at most: two loops do. */
+/* By code, then by place. */
+static int compare_codes(const void *a, const void *b)
+{
+	const struct failure_entry *one = *(const struct failure_entry *const *)a;
+	const struct failure_entry *other = *(const struct failure_entry *const *)b;
+
+	return one->code != other->code ? (one->code > other->code) - (one->code < other->code)
+					: (one > other) - (one < other);
+}
+
 static int check_codes_differ(struct reader *reader, const struct yaml_node *value, const char *what,
 			      const struct failure_spec *spec)
 {
-	for (size_t i = 0; i < spec->count; i++) {
-		for (size_t j = 0; j < i; j++) {
-			if (spec->entries[i].code != spec->entries[j].code)
-				continue;
-			const struct yaml_node *first = yaml_get(value->items[j], "code");
-			return yaml_error(yaml_get(value->items[i], "code"), reader->err,
-					  "%s[%zu] (code %d): code: used twice, first by %s[%zu] at %zu:%zu", what, i,
-					  spec->entries[i].code, what, j, first->line, first->column);
+	cleanup_free const struct failure_entry **sorted = mem_calloc(spec->count, sizeof(*sorted));
+	const struct yaml_node *first;
+	size_t at = spec->count, before = 0; /* the first one whose code is used already, and who uses it */
+
+	for (size_t i = 0; i < spec->count; i++)
+		sorted[i] = &spec->entries[i];
+	qsort(sorted, spec->count, sizeof(*sorted), compare_codes);
+	for (size_t i = 1; i < spec->count; i++) {
+		size_t place = (size_t)(sorted[i] - spec->entries);
+
+		if (sorted[i]->code == sorted[i - 1]->code && place < at) {
+			at = place;
+			before = (size_t)(sorted[i - 1] - spec->entries);
 		}
 	}
-	return 0;
+	if (at == spec->count)
+		return 0;
+	first = yaml_get(value->items[before], "code");
+	return yaml_error(yaml_get(value->items[at], "code"), reader->err,
+			  "%s[%zu] (code %d): code: used twice, first by %s[%zu] at %zu:%zu", what, at,
+			  spec->entries[at].code, what, before, first->line, first->column);
 }
 
 int read_failure_spec(struct reader *reader, const struct yaml_node *value, const char *what, void *into)
@@ -219,27 +239,50 @@ int read_failure_spec(struct reader *reader, const struct yaml_node *value, cons
 	return check_codes_differ(reader, value, what, spec);
 }
 
+/* JSON is YAML, but for characters that a text in YAML may not contain, or that end a line in it (YAML 1.1,
+ * chapters 5.1 and 5.4): those beyond ASCII become escapes. The caller frees. */
+static char *json_as_yaml(const json_t *list)
+{
+	cleanup_free char *text = json_text(list);
+	size_t len = strlen(text), size;
+	struct buf out = {0};
+
+	for (size_t at = 0; at < len; at += size) {
+		uint32_t character;
+
+		size = utf8_sequence(text + at, len - at);
+		character = utf8_decode(text + at, size);
+		if (character < 0x7F)
+			buf_putc(&out, text[at]);
+		else
+			buf_printf(&out, "\\U%08x", (unsigned)character);
+	}
+	return buf_steal(&out);
+}
+
 int failure_spec_parse(const json_t *list, const char *what, struct failure_spec *out, struct error *err)
 {
 	cleanup_free char *text = NULL;
 	struct yaml_node *node = NULL;
 	struct error found;
-	struct reader reader = {.unknown = CONFIG_UNKNOWN_IGNORE, .err = &found};
+	struct reader reader = {
+		.unknown = CONFIG_UNKNOWN_IGNORE, .patterns_max = FAILURE_PATTERNS_MAX_BYTES, .err = &found};
 	const char *reason;
+	bool loaded;
 	int result;
 
 	*out = (struct failure_spec){0};
 	if (list == NULL || json_is_null(list))
 		return 0;
-	text = json_text(list); /* JSON is YAML */
-	result = yaml_load("", text, strlen(text), &node, &found);
-	if (result == 0)
-		result = read_failure_spec(&reader, node, what, out);
+	text = json_as_yaml(list);
+	loaded = yaml_load("", text, strlen(text), &node, &found) == 0;
+	result = loaded ? read_failure_spec(&reader, node, what, out) : -1;
 	yaml_tree_free(node);
 	if (result == 0)
 		return 0;
 	failure_spec_free(out);
 	/* the place in that text means nothing to anybody */
 	reason = strstr(found.message, ": ");
-	return error_set(err, "%s", reason == NULL ? found.message : reason + strlen(": "));
+	error_set(err, "%s", reason == NULL ? found.message : reason + strlen(": "));
+	return loaded ? -1 : error_wrap(err, "%s", what);
 }

@@ -7,6 +7,10 @@
 #include "common/base/error.h"
 #include "common/framework/failure_spec.h"
 
+/* What the compiled regular expressions of one Framework may take. A plain one takes some 200 bytes, and 8 for each of
+ * its characters. */
+enum { FAILURE_PATTERNS_MAX_BYTES = 1024 * 1024 };
+
 /* Reads the list in the form of the configuration's podFailureSpec; unknown members are ignored. NULL and null are an
  * empty list. what names the list in messages, such as "spec.podFailureSpec". 0 and *out, to be freed with
  * failure_spec_free(); or -1 and *err with the member, what was found and what was expected; *out is empty then. */

@@ -31,8 +31,15 @@ static int read_pattern(struct reader *reader, const struct yaml_node *value, co
 	if (yaml_as_string(value, what, &source, reader->err) < 0)
 		return -1;
 	*out = pattern_compile(source, &reason);
-	if (*out)
-		return 0;
+	if (*out) {
+		reader->patterns_bytes += pattern_bytes(*out);
+		if (reader->patterns_max == 0 || reader->patterns_bytes <= reader->patterns_max)
+			return 0;
+		return yaml_error(value, reader->err,
+				  "%s: this and the regular expressions before it take %zu bytes of memory, expected "
+				  "at most %zu: have fewer, or fewer repeats in them",
+				  what, reader->patterns_bytes, reader->patterns_max);
+	}
 	cleanup_free char *found = yaml_describe(value);
 	return yaml_error(value, reader->err, "%s: found %s, expected a regular expression in RE2 syntax: %s", what,
 			  found, reason.message);

@@ -14,6 +14,8 @@
 struct reader {
 	enum config_unknown unknown;
 	int64_t unknown_keys;
+	size_t patterns_max; /* bytes that all patterns may take; 0: any number */
+	size_t patterns_bytes;
 	struct error *err;
 };
 

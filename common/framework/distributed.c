@@ -66,25 +66,20 @@ static char *tf_config(const struct framework_spec *spec, const char *framework_
 	return buf_steal(&out);
 }
 
-/* Rank 0: Task 0 of the first TaskRole that has Tasks. */
+/* The host of rank 0. */
 static char *master(const struct framework_spec *spec, const char *framework_name)
 {
-	const struct distributed_spec *distributed = &spec->distributed;
 	struct buf out = {0};
-	size_t i = 0;
 
-	while (i + 1 < distributed->role_count && spec->roles[distributed->roles[i]].task_number == 0)
-		i++;
-	put_host(&out, spec, framework_name, distributed->roles[i], 0);
+	put_host(&out, spec, framework_name, spec->distributed.master, 0);
 	return buf_steal(&out);
 }
 
 /* WORLD_SIZE and RANK are for programs that are started without torchrun, PET_* for torchrun. With auto, torchrun
  * counts the processes: then the Task counts as one. */
-static void add_torch(struct distributed_env *env, const struct distributed_spec *distributed, const char *host,
-		      int64_t tasks)
+static void add_torch(struct distributed_env *env, const struct distributed_spec *distributed, const char *host)
 {
-	int64_t processes = distributed->processes_per_task;
+	int64_t tasks = distributed->tasks, processes = distributed->processes_per_task;
 
 	add(env, "MASTER_ADDR", host);
 	add_number(env, "MASTER_PORT", distributed->port);
@@ -101,15 +96,14 @@ static void add_torch(struct distributed_env *env, const struct distributed_spec
 	add_number(env, "PET_MASTER_PORT", distributed->port);
 }
 
-static void add_jax(struct distributed_env *env, const struct distributed_spec *distributed, const char *host,
-		    int64_t tasks)
+static void add_jax(struct distributed_env *env, const struct distributed_spec *distributed, const char *host)
 {
 	add_with(env, "JAX_COORDINATOR_ADDRESS", mem_printf("%s:%d", host, (int)distributed->port), HOLE_OF_NONE, "");
-	add_number(env, "JAX_NUM_PROCESSES", tasks);
+	add_number(env, "JAX_NUM_PROCESSES", distributed->tasks);
 	add_rank(env, "JAX_PROCESS_ID");
 	add(env, "COORDINATOR_ADDRESS", host);
 	add_number(env, "COORDINATOR_PORT", distributed->port);
-	add_number(env, "NUM_PROCESSES", tasks);
+	add_number(env, "NUM_PROCESSES", distributed->tasks);
 	add_rank(env, "PROCESS_ID");
 }
 
@@ -118,27 +112,19 @@ void distributed_env_make(const struct framework_spec *spec, const char *framewo
 {
 	const struct distributed_spec *distributed = &spec->distributed;
 	cleanup_free char *host = NULL;
-	int64_t tasks = 0;
-	bool found = false;
 
 	*out = (struct distributed_env){0};
-	for (size_t i = 0; i < distributed->role_count; i++) {
-		if (distributed->roles[i] == role) {
-			found = true;
-			out->first_rank = tasks;
-		}
-		tasks += spec->roles[distributed->roles[i]].task_number;
-	}
-	if (!found)
+	if (distributed->role_count == 0 || distributed->first_ranks[role] < 0)
 		return;
+	out->first_rank = distributed->first_ranks[role];
 	host = master(spec, framework_name);
 	switch (distributed->kind) {
 	case DISTRIBUTED_TENSORFLOW:
 		add_with(out, "TF_CONFIG", tf_config(spec, framework_name, role), HOLE_OF_INDEX,
 			 "},\"environment\":\"cloud\"}");
 		break;
-	case DISTRIBUTED_PYTORCH: add_torch(out, distributed, host, tasks); break;
-	case DISTRIBUTED_JAX: add_jax(out, distributed, host, tasks); break;
+	case DISTRIBUTED_PYTORCH: add_torch(out, distributed, host); break;
+	case DISTRIBUTED_JAX: add_jax(out, distributed, host); break;
 	case DISTRIBUTED_NONE: break;
 	}
 }

@@ -85,12 +85,16 @@ static int read_processes(const struct json_field *distributed, struct distribut
 	return 0;
 }
 
-static bool has_rank(const struct distributed_spec *distributed, size_t role)
+/* The next ranks are the TaskRole's. */
+static void give_ranks(struct framework_spec *spec, size_t role)
 {
-	for (size_t i = 0; i < distributed->role_count; i++)
-		if (distributed->roles[i] == role)
-			return true;
-	return false;
+	struct distributed_spec *distributed = &spec->distributed;
+
+	if (distributed->tasks == 0)
+		distributed->master = role;
+	distributed->roles[distributed->role_count++] = role;
+	distributed->first_ranks[role] = distributed->tasks;
+	distributed->tasks += spec->roles[role].task_number;
 }
 
 static int read_ranks(const struct json_field *distributed, struct framework_spec *spec, struct error *err)
@@ -105,6 +109,9 @@ static int read_ranks(const struct json_field *distributed, struct framework_spe
 	if (list.value != NULL && count == 0)
 		return json_field_wrong(distributed, "taskRoles", "at least one TaskRole", err);
 	out->roles = mem_calloc(count, sizeof(*out->roles));
+	out->first_ranks = mem_calloc(spec->role_count, sizeof(*out->first_ranks));
+	for (size_t i = 0; i < spec->role_count; i++)
+		out->first_ranks[i] = -1;
 	for (size_t i = 0; i < count; i++) {
 		struct json_field item = json_field_item(&list, i);
 		const char *name = json_string_value(item.value);
@@ -112,9 +119,9 @@ static int read_ranks(const struct json_field *distributed, struct framework_spe
 
 		if (role < 0)
 			return json_field_wrong(&item, NULL, "the name of a TaskRole of this Framework", err);
-		if (has_rank(out, (size_t)role))
+		if (out->first_ranks[role] >= 0)
 			return json_field_wrong(&item, NULL, "each TaskRole at most once", err);
-		out->roles[out->role_count++] = (size_t)role;
+		give_ranks(spec, (size_t)role);
 	}
 	return 0;
 }
@@ -152,6 +159,7 @@ void network_spec_free(struct framework_spec *spec)
 {
 	free(spec->network.subdomain);
 	free(spec->distributed.roles);
+	free(spec->distributed.first_ranks);
 }
 
 /* The Pods' hostnames are labels, too. */
@@ -186,6 +194,8 @@ int framework_spec_check_names(const struct framework_spec *spec, const char *fr
 				 framework_name);
 	if (check_hostnames(spec, err) < 0)
 		return -1;
+	if (spec->distributed.kind != DISTRIBUTED_TENSORFLOW) /* the variables of the others name one Task */
+		return 0;
 	for (size_t i = 0; i < spec->distributed.role_count; i++) {
 		size_t len = distributed_env_longest(spec, framework_name, spec->distributed.roles[i]);
 

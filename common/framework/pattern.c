@@ -16,11 +16,12 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 
-/* Backtracking steps from one starting position. PCRE2's own limit of ten million costs 86 ms on a bad pattern; a good
- * one such as `.*(a|b|c)` needs a few per byte of the subject. */
-enum { STEPS_BASE = 10000, STEPS_PER_BYTE = 16 };
-enum { HEAP_LIMIT_KIB = 8192 };
-enum { REPEAT_MAX = 1000 }; /* RE2's own */
+enum {
+	HEAP_LIMIT_KIB = 8192,
+	REPEAT_MAX = 1000, /* RE2's own */
+	SEARCH_STEPS = 2000000,
+	BYTES_IN_A_STEP = 16, /* of the text, which PCRE2 passes within one item of the pattern, as of [a-z]* */
+};
 
 struct pattern {
 	char *source;
@@ -33,6 +34,11 @@ struct translator {
 	const char *at;
 	struct buf out;
 	struct error *err;
+	/* For RE2's limit of nested repeats: how often at most the last item, and what stands in each open group so
+	 * far, repeats a part of it. The outermost group is the pattern itself. */
+	unsigned last;
+	uint16_t in_group[PATTERN_MAX_BYTES + 1];
+	size_t depth;
 };
 
 /* ---- syntax ---- */
@@ -252,6 +258,29 @@ static const char *repeat_end(const char *text, unsigned long *low, unsigned lon
 	return *end == '}' ? end + 1 : NULL;
 }
 
+/* An item has been read, which repeats a part of it so often. */
+static void follow(struct translator *t, unsigned long times)
+{
+	t->last = (unsigned)times;
+	if (times > t->in_group[t->depth])
+		t->in_group[t->depth] = (uint16_t)times;
+}
+
+static void open_group(struct translator *t)
+{
+	t->in_group[++t->depth] = 1;
+	t->last = 1;
+}
+
+static void close_group(struct translator *t)
+{
+	unsigned times = t->in_group[t->depth];
+
+	if (t->depth > 0) /* (else PCRE2 refuses the pattern) */
+		t->depth--;
+	follow(t, times);
+}
+
 /* A quantifier with its `?`; a second one on top of it (possessive + among them) is refused. */
 static int copy_quantifier(struct translator *t)
 {
@@ -260,6 +289,10 @@ static int copy_quantifier(struct translator *t)
 	const char *end = repeat_end(t->at, &low, &high);
 	if (end && (low > REPEAT_MAX || high > REPEAT_MAX || high < low))
 		return refuse(t, start, "invalid repeat count, expected at most %d", REPEAT_MAX);
+	if (end && high > 1 && t->last * high > REPEAT_MAX)
+		return refuse(t, start, "invalid repeat count, expected at most %d with the repeats in it", REPEAT_MAX);
+	if (end && high > 1)
+		follow(t, t->last * high);
 	t->at = end ? end : t->at + 1;
 	if (*t->at == '?')
 		t->at++;
@@ -277,6 +310,7 @@ static int copy_group(struct translator *t)
 		return refuse(t, start, "verbs are not supported");
 	if (*t->at != '?') {
 		buf_puts(&t->out, "(?:");
+		open_group(t);
 		return 0;
 	}
 	t->at++;
@@ -289,6 +323,7 @@ static int copy_group(struct translator *t)
 			return refuse(t, start, "invalid group name");
 		t->at++;
 		buf_puts(&t->out, "(?:");
+		open_group(t);
 		return 0;
 	}
 	if (*t->at == '=' || *t->at == '!' || *t->at == '<')
@@ -303,6 +338,8 @@ static int copy_group(struct translator *t)
 	}
 	if (*t->at != ':' && (*t->at != ')' || t->at == flags))
 		return refuse(t, start, "(?%.1s is not supported: expected flags of imsU, or (?P<name>", t->at);
+	if (*t->at == ':')
+		open_group(t);
 	t->at++;
 	buf_append(&t->out, start, (size_t)(t->at - start));
 	return 0;
@@ -350,12 +387,19 @@ static int copy_escape(struct translator *t)
 static int translate(struct translator *t)
 {
 	unsigned long low, high;
+	t->last = t->in_group[0] = 1;
 	while (*t->at) {
 		int result = 0;
+		if (!strchr("()*+?{", *t->at))
+			t->last = 1;
 		switch (*t->at) {
 		case '\\': result = copy_escape(t); break;
 		case '[': result = copy_class(t); break;
 		case '(': result = copy_group(t); break;
+		case ')':
+			close_group(t);
+			buf_putc(&t->out, *t->at++);
+			break;
 		case '*':
 		case '+':
 		case '?': result = copy_quantifier(t); break;
@@ -363,6 +407,7 @@ static int translate(struct translator *t)
 			if (repeat_end(t->at, &low, &high)) {
 				result = copy_quantifier(t);
 			} else {
+				t->last = 1;
 				buf_puts(&t->out, "\\{");
 				t->at++;
 			}
@@ -385,7 +430,7 @@ static pcre2_code *compile(const struct buf *text, struct error *err)
 		mem_exhausted();
 	pcre2_set_newline(context, PCRE2_NEWLINE_LF);
 	const uint32_t options = PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_DOLLAR_ENDONLY | PCRE2_ALT_CIRCUMFLEX |
-				 PCRE2_NEVER_BACKSLASH_C | PCRE2_NO_AUTO_CAPTURE;
+				 PCRE2_NEVER_BACKSLASH_C | PCRE2_NO_AUTO_CAPTURE | PCRE2_AUTO_CALLOUT;
 	int code;
 	PCRE2_SIZE offset;
 	pcre2_code *compiled = pcre2_compile((PCRE2_SPTR)(text->data ? text->data : ""), text->len, options, &code,
@@ -435,17 +480,55 @@ const char *pattern_source(const struct pattern *pattern)
 	return pattern->source;
 }
 
-bool pattern_search(const struct pattern *pattern, const char *subject, size_t *start, size_t *len)
+size_t pattern_bytes(const struct pattern *pattern)
 {
+	size_t bytes = 0;
+
+	pcre2_pattern_info(pattern->code, PCRE2_INFO_SIZE, &bytes);
+	return bytes + strlen(pattern->source);
+}
+
+struct search {
+	int64_t steps; /* left */
+	PCRE2_SIZE at;
+};
+
+/* Before each item of the pattern (pcre2callout(3)). PCRE2's own limit counts anew from each starting position, and
+ * does not see how far an item runs that gives nothing back: with it a pattern such as a*a*[bc] would take hours. */
+static int count_step(pcre2_callout_block *block, void *arg)
+{
+	struct search *search = arg;
+	PCRE2_SIZE at = block->current_position;
+	PCRE2_SIZE way = at > search->at ? at - search->at : search->at - at;
+
+	search->at = at;
+	search->steps -= 1 + (int64_t)(way / BYTES_IN_A_STEP);
+	return search->steps < 0 ? PCRE2_ERROR_MATCHLIMIT : 0;
+}
+
+static void log_limit(const struct pattern *pattern, size_t subject_len, int result)
+{
+	PCRE2_UCHAR message[256];
+
+	pcre2_get_error_message(result, message, sizeof(message));
+	log_warning(
+		"regular expression \"%.200s\" reached its limit on a text of %zu bytes, which counts as no match: %s",
+		pattern->source, subject_len, (const char *)message);
+}
+
+bool pattern_search(const struct pattern *pattern, const char *subject, int64_t *steps, size_t *start, size_t *len)
+{
+	int64_t allowed = *steps < SEARCH_STEPS ? *steps : SEARCH_STEPS;
+	struct search search = {.steps = allowed};
 	size_t subject_len = strlen(subject);
+	if (allowed <= 0)
+		return false;
 	if (subject_len > PATTERN_SUBJECT_MAX_BYTES) {
 		subject_len = PATTERN_SUBJECT_MAX_BYTES;
 		while (subject_len > 0 && ((unsigned char)subject[subject_len] & 0xC0) == 0x80)
 			subject_len--; /* not in the middle of a character */
 	}
-	uint32_t steps = (uint32_t)(STEPS_BASE + STEPS_PER_BYTE * subject_len);
-	pcre2_set_match_limit(pattern->context, steps);
-	pcre2_set_depth_limit(pattern->context, steps);
+	pcre2_set_callout(pattern->context, count_step, &search);
 	/* Made for each search: it keeps the memory of the deepest one. */
 	pcre2_match_data *data = pcre2_match_data_create(1, NULL);
 	if (!data)
@@ -458,12 +541,10 @@ bool pattern_search(const struct pattern *pattern, const char *subject, size_t *
 		if (len)
 			*len = place[1] - place[0];
 	} else if (result != PCRE2_ERROR_NOMATCH) {
-		PCRE2_UCHAR message[256];
-		pcre2_get_error_message(result, message, sizeof(message));
-		log_warning("regular expression \"%.200s\" reached its limit on a text of %zu bytes, which counts as "
-			    "no match: %s",
-			    pattern->source, subject_len, (const char *)message);
+		search.steps = 0; /* (memory takes its time, too) */
+		log_limit(pattern, subject_len, result);
 	}
 	pcre2_match_data_free(data);
+	*steps -= allowed - search.steps;
 	return result >= 0;
 }

@@ -2,14 +2,15 @@
  *
  * A pattern is checked against RE2's syntax and rewritten where PCRE2 reads it differently. So patterns that RE2
  * refuses are refused at load (lookaround, backreferences, recursion, conditionals, atomic groups, possessive
- * quantifiers, verbs, comments, flags other than imsU, unknown escapes, counts past 1000), and patterns that both
- * accept match as in RE2: `$` without m only at the very end, `\s` without the vertical tab, `\v` the vertical tab
- * alone, classes such as \w and \d ASCII only. Matches are leftmost-first. */
+ * quantifiers, verbs, comments, flags other than imsU, unknown escapes, counts past 1000, nested ones multiplied), and
+ * patterns that both accept match as in RE2: `$` without m only at the very end, `\s` without the vertical tab, `\v`
+ * the vertical tab alone, classes such as \w and \d ASCII only. Matches are leftmost-first. */
 #ifndef FRAMEWORK_PATTERN_H
 #define FRAMEWORK_PATTERN_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/base/error.h"
 
@@ -28,9 +29,13 @@ void pattern_free(struct pattern *pattern); /* NULL is fine */
 /* As given. Borrowed. */
 const char *pattern_source(const struct pattern *pattern);
 
+/* Of memory, about. */
+size_t pattern_bytes(const struct pattern *pattern);
+
 /* Searches for the first match anywhere in subject, which need not be valid UTF-8 (invalid bytes match nothing). True
- * with the match's place in *start and *len (either may be NULL). The work is bounded: a search that reaches the bound
- * counts as no match and is logged. */
-bool pattern_search(const struct pattern *pattern, const char *subject, size_t *start, size_t *len);
+ * with the match's place in *start and *len (either may be NULL). The work is bounded by two million steps, of which a
+ * processor does some hundred in a microsecond, and by *steps, from which it takes what it needs. A search that reaches
+ * a bound counts as no match and is logged; without steps it finds nothing. */
+bool pattern_search(const struct pattern *pattern, const char *subject, int64_t *steps, size_t *start, size_t *len);
 
 #endif

@@ -86,6 +86,9 @@ struct distributed_spec {
 	int32_t processes_per_task; /* 0: auto */
 	size_t *roles;              /* their places in the spec, in rank order */
 	size_t role_count;
+	int64_t *first_ranks; /* of Task 0 of each TaskRole of the spec; -1: it has no part in it */
+	int64_t tasks;        /* of all that have */
+	size_t master;        /* the place of the TaskRole of rank 0: the first that has Tasks */
 };
 
 /* spec.gang: who places the Tasks together (CONTRACT.md §2.20). */

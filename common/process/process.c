@@ -14,6 +14,9 @@
 #include "common/process/arguments.h"
 #include "common/process/gather.h"
 
+/* Of serve.h's connections: a flood of idle ones does not keep the kubelet's probes out. */
+enum { SPARE_CONNECTIONS = 16 };
+
 static struct gather gather; /* of the process's loop */
 static struct kube_config api_server;
 
@@ -115,6 +118,8 @@ int process_serve(struct ev_loop *loop, const struct process_flags *flags, const
 	if (flags->http == NULL)
 		return 0;
 	filled.address = flags->http;
+	if (filled.spare == 0)
+		filled.spare = SPARE_CONNECTIONS;
 	*out = serve_new(loop, &filled, err);
 	if (*out == NULL)
 		return error_wrap(err, "--http");

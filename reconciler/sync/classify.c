@@ -54,13 +54,13 @@ char *pod_details(const struct pod *pod)
 /* Whether pattern (NULL: not given, matches) matches text. Appends the matched text to out as "key"; an empty match
  * only when show_empty. */
 static bool match_text(const struct pattern *pattern, const char *key, const char *text, bool show_empty,
-		       struct buf *out)
+		       int64_t *steps, struct buf *out)
 {
 	size_t start, len;
 	if (!pattern)
 		return true;
 	text = text_or_empty(text);
-	if (!pattern_search(pattern, text, &start, &len))
+	if (!pattern_search(pattern, text, steps, &start, &len))
 		return false;
 	if (len > 0 || show_empty) {
 		buf_json_key(out, key);
@@ -76,17 +76,17 @@ static bool range_contains(const struct int32_range *range, int32_t value)
 
 /* Appends the members of the matched container, without braces, to the empty out. */
 static bool match_container(const struct container_pattern *pattern, const struct container_state *container,
-			    struct buf *out)
+			    int64_t *steps, struct buf *out)
 {
 	/* The members' commas depend on the brace before them. */
 	buf_putc(out, '{');
-	if (!match_text(pattern->name, "name", container->name, true, out))
+	if (!match_text(pattern->name, "name", container->name, true, steps, out))
 		return false;
 	bool asks_end = pattern->reason || pattern->message || pattern->signal.given || pattern->code.given;
 	if (asks_end && !container->terminated)
 		return false;
-	if (!match_text(pattern->reason, "reason", container->reason, false, out) ||
-	    !match_text(pattern->message, "message", container->message, false, out))
+	if (!match_text(pattern->reason, "reason", container->reason, false, steps, out) ||
+	    !match_text(pattern->message, "message", container->message, false, steps, out))
 		return false;
 	if (pattern->signal.given) {
 		if (!range_contains(&pattern->signal, container->signal))
@@ -104,7 +104,7 @@ static bool match_container(const struct container_pattern *pattern, const struc
 }
 
 /* Each container pattern matches some container; the first one it matches is shown. */
-static bool match_containers(const struct pod_pattern *pattern, const struct pod *pod, struct buf *out)
+static bool match_containers(const struct pod_pattern *pattern, const struct pod *pod, int64_t *steps, struct buf *out)
 {
 	cleanup_buf struct buf shown = {0};
 	cleanup_buf struct buf one = {0};
@@ -112,7 +112,7 @@ static bool match_containers(const struct pod_pattern *pattern, const struct pod
 		bool matched = false;
 		for (size_t j = 0; j < pod->container_count && !matched; j++) {
 			buf_clear(&one);
-			matched = match_container(&pattern->containers[i], &pod->containers[j], &one);
+			matched = match_container(&pattern->containers[i], &pod->containers[j], steps, &one);
 		}
 		if (!matched)
 			return false;
@@ -131,14 +131,14 @@ static bool match_containers(const struct pod_pattern *pattern, const struct pod
 }
 
 /* The JSON of what matched, or NULL. */
-static char *match_pod(const struct pod_pattern *pattern, const struct pod *pod)
+static char *match_pod(const struct pod_pattern *pattern, const struct pod *pod, int64_t *steps)
 {
 	cleanup_buf struct buf out = {0};
 	buf_putc(&out, '{');
-	if (!match_text(pattern->name, "name", pod->meta.name, true, &out) ||
-	    !match_text(pattern->reason, "reason", pod->reason, false, &out) ||
-	    !match_text(pattern->message, "message", pod->message, false, &out) ||
-	    !match_containers(pattern, pod, &out))
+	if (!match_text(pattern->name, "name", pod->meta.name, true, steps, &out) ||
+	    !match_text(pattern->reason, "reason", pod->reason, false, steps, &out) ||
+	    !match_text(pattern->message, "message", pod->message, false, steps, &out) ||
+	    !match_containers(pattern, pod, steps, &out))
 		return NULL;
 	buf_putc(&out, '}');
 	return buf_steal(&out);
@@ -170,12 +170,13 @@ static bool classify_predefined(const struct pod *pod, struct pod_failure *out)
 	return false;
 }
 
-static bool classify_configured(const struct failure_spec *spec, const struct pod *pod, struct pod_failure *out)
+static bool classify_configured(const struct failure_spec *spec, const struct pod *pod, int64_t *steps,
+				struct pod_failure *out)
 {
 	for (size_t i = 0; i < spec->count; i++) {
 		const struct failure_entry *entry = &spec->entries[i];
 		for (size_t j = 0; j < entry->pattern_count; j++) {
-			cleanup_free char *matched = match_pod(&entry->patterns[j], pod);
+			cleanup_free char *matched = match_pod(&entry->patterns[j], pod, steps);
 			if (!matched)
 				continue;
 			out->code = entry->code;
@@ -206,11 +207,14 @@ static void classify_unmatched(const struct pod *pod, struct pod_failure *out)
 }
 
 void classify_pod(const struct failure_spec *own, const struct failure_spec *configured, const struct pod *pod,
-		  struct pod_failure *out)
+		  int64_t *steps, struct pod_failure *out)
 {
-	if (!classify_predefined(pod, out) && !classify_configured(own, pod, out) &&
-	    !classify_configured(configured, pod, out))
+	int64_t left = CLASSIFY_STEPS;
+
+	if (!classify_predefined(pod, out) && !classify_configured(own, pod, &left, out) &&
+	    !classify_configured(configured, pod, &left, out))
 		classify_unmatched(pod, out);
+	*steps -= CLASSIFY_STEPS - left;
 }
 
 void pod_failure_free(struct pod_failure *failure)

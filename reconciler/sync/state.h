@@ -269,6 +269,7 @@ struct reconcile {
 	struct plan *plan;
 	uint64_t config_map_asked; /* of the framework, when the reconcile began */
 	bool fence_wanted; /* something waits for the fence: the status is written, whether it has changed or not */
+	int64_t classify_steps; /* left for failed Pods (classify.h) */
 
 	/* The turns of the Tasks (turns.c), in ascending order */
 	bool all;              /* each Task has its turn */

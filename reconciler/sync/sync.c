@@ -6,6 +6,7 @@
 #include "common/base/clock.h"
 #include "common/base/mem.h"
 #include "common/framework/codes.h"
+#include "reconciler/sync/classify.h"
 #include "reconciler/sync/podtemplate.h"
 #include "reconciler/sync/rules.h"
 
@@ -510,6 +511,7 @@ void framework_sync(struct framework *framework, const struct sync_config *confi
 		.plan = plan,
 		.config_map_asked = framework->config_map_asked,
 		.creating_end = &reconcile.creating,
+		.classify_steps = CLASSIFY_STEPS,
 	};
 
 	plan_reset(plan);

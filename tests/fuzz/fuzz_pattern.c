@@ -13,13 +13,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	cleanup_free char *subject = mem_strndup(input.left == 0 ? "" : (const char *)input.data, input.left);
 	struct error err;
 	struct pattern *pattern = pattern_compile(source, &err);
+	int64_t steps = INT64_MAX;
 	size_t start;
 	size_t len;
 
 	if (pattern == NULL)
 		return 0;
 	FUZZ_EXPECT(strcmp(pattern_source(pattern), source) == 0);
-	if (pattern_search(pattern, subject, &start, &len))
+	if (pattern_search(pattern, subject, &steps, &start, &len))
 		FUZZ_EXPECT(start <= strlen(subject) && len <= strlen(subject) - start);
 	pattern_free(pattern);
 	return 0;

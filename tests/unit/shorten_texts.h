@@ -34,6 +34,7 @@ static struct completion *failed_with(const char *message, size_t containers)
 	static const struct failure_spec none;
 	struct pod pod = {.phase = POD_FAILED, .container_count = containers};
 	struct pod_failure failure;
+	int64_t steps = CLASSIFY_STEPS;
 	struct completion *completion;
 	cleanup_free char *diagnostics = NULL;
 
@@ -44,7 +45,7 @@ static struct completion *failed_with(const char *message, size_t containers)
 							     .reason = (char *)"Error",
 							     .message = (char *)message,
 							     .exit_code = 7};
-	classify_pod(&none, &none, &pod, &failure);
+	classify_pod(&none, &none, &pod, &steps, &failure);
 	diagnostics = mem_printf("Pod failed: %s", failure.diagnostics);
 	completion = completion_new(failure.code, false, failure.phrase, failure.attributes, diagnostics);
 	completion->pod = pod_details(&pod);

@@ -58,7 +58,8 @@ static void assert_classified(const struct failure_spec *spec, const struct pod 
 			      const char *attributes, const char *diagnostics)
 {
 	struct pod_failure failure;
-	classify_pod(&(const struct failure_spec){0}, spec, pod, &failure);
+	int64_t steps = CLASSIFY_STEPS;
+	classify_pod(&(const struct failure_spec){0}, spec, pod, &steps, &failure);
 	assert_string_equal(failure.diagnostics, diagnostics);
 	assert_int_equal(failure.code, code);
 	assert_string_equal(failure.phrase, phrase);
@@ -205,7 +206,8 @@ static void test_shipped_spec(void **state)
 		struct pod pod = pod_of(NULL, 0);
 		pod.reason = (char *)(uintptr_t)near[i];
 		struct pod_failure failure;
-		classify_pod(&(const struct failure_spec){0}, &config.pod_failure_spec, &pod, &failure);
+		int64_t steps = CLASSIFY_STEPS;
+		classify_pod(&(const struct failure_spec){0}, &config.pod_failure_spec, &pod, &steps, &failure);
 		assert_int_equal(failure.code, -300);
 		pod_failure_free(&failure);
 	}
@@ -214,7 +216,8 @@ static void test_shipped_spec(void **state)
 		struct container_state state_of = container("c", unmatched[i], "Error", "", 5);
 		struct pod pod = pod_of(&state_of, 1);
 		struct pod_failure failure;
-		classify_pod(&(const struct failure_spec){0}, &config.pod_failure_spec, &pod, &failure);
+		int64_t steps = CLASSIFY_STEPS;
+		classify_pod(&(const struct failure_spec){0}, &config.pod_failure_spec, &pod, &steps, &failure);
 		assert_int_equal(failure.code, unmatched[i]);
 		assert_string_equal(failure.phrase, "ContainerUnrecognizedFailed");
 		pod_failure_free(&failure);
@@ -310,8 +313,9 @@ static void test_pattern_parts(void **state)
 		char *text = mem_printf("podFailureSpec: [{code: 7, phrase: P, podPatterns: [%s]}]", rows[i][0]);
 		struct config config;
 		struct pod_failure failure;
+		int64_t steps = CLASSIFY_STEPS;
 		load(text, &config);
-		classify_pod(&(const struct failure_spec){0}, &config.pod_failure_spec, &pod, &failure);
+		classify_pod(&(const struct failure_spec){0}, &config.pod_failure_spec, &pod, &steps, &failure);
 		char *expected =
 			rows[i][1] ? mem_printf("PodPattern matched: %s", rows[i][1])
 				   : mem_strdup("PodPattern unmatched: {\"reason\":\"PR\",\"message\":\"PM\","

@@ -33,6 +33,8 @@ static void test_offsets_and_fractions(void **state)
 	(void)state;
 	assert_int_equal(time_parse_rfc3339("2024-01-02T03:04:05.123456789+02:30", &seconds), 0);
 	assert_int_equal(seconds, 1704155645);
+	assert_int_equal(time_parse_rfc3339("2016-12-31T23:59:60Z", &seconds), 0);
+	assert_int_equal(seconds, 1483228800);
 	assert_int_equal(time_parse_rfc3339("2024-01-01t00:34:05-00:00", &seconds), 0);
 	assert_int_equal(seconds, 1704069245);
 }
@@ -53,6 +55,9 @@ static void test_refused(void **state)
 		"0001-01-01T00:00:00+01:00",
 		"9999-12-31T23:59:59-01:00", /* of the year 10000, which would take five digits */
 		" 024-01-02T03:04:05Z",
+		"2021-02-29T00:00:00Z",
+		"2024-02-30T00:00:00Z",
+		"2024-04-31T23:59:59+01:00",
 	};
 
 	(void)state;

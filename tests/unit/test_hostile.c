@@ -250,11 +250,12 @@ static bool search(const char *text, size_t len)
 {
 	struct error err;
 	struct pattern *pattern = pattern_compile("(a|aa)+[bc]", &err);
+	int64_t steps = INT64_MAX;
 	bool found;
 
 	(void)len;
 	assert_non_null(pattern);
-	found = pattern_search(pattern, text, NULL, NULL);
+	found = pattern_search(pattern, text, &steps, NULL, NULL);
 	pattern_free(pattern);
 	return found;
 }

@@ -310,6 +310,36 @@ static void listens_to_this_machine(void **state)
 	ev_loop_destroy(loop);
 }
 
+/* Somebody takes all connections and says nothing; a probe is answered. */
+static void answers_in_a_flood(void **state)
+{
+	enum { IDLE = 300 };
+	struct ev_loop *loop = ev_loop_new(0);
+	struct process_flags flags = {.http = "127.0.0.1:0"};
+	const struct serve_options options = {0};
+	struct serve *serve = NULL;
+	struct asking idle[IDLE];
+	struct asking probe;
+	struct error err;
+
+	(void)state;
+	if (process_serve(loop, &flags, &options, &serve, &err) < 0)
+		fail_msg("%s", err.message);
+	for (int i = 0; i < IDLE; i++) {
+		idle[i] = asker_open(serve_address(serve));
+		ev_run(loop, EVRUN_NOWAIT);
+	}
+	probe = asker_open(serve_address(serve));
+	asker_send(&probe, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+	RUN_UNTIL(loop, asker_done(&probe));
+	assert_int_equal(asker_status(&probe), 200);
+	asker_close(&probe);
+	for (int i = 0; i < IDLE; i++)
+		asker_close(&idle[i]);
+	serve_free(serve);
+	ev_loop_destroy(loop);
+}
+
 /* Refused before anybody could have been answered: nothing has run the loop. */
 static void refuses_others(void **state)
 {
@@ -332,9 +362,8 @@ static void refuses_others(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(watcher_figures),
-		cmocka_unit_test(reconciler_figures),
-		cmocka_unit_test(listens_to_this_machine),
+		cmocka_unit_test(watcher_figures),    cmocka_unit_test(answers_in_a_flood),
+		cmocka_unit_test(reconciler_figures), cmocka_unit_test(listens_to_this_machine),
 		cmocka_unit_test(refuses_others),
 	};
 

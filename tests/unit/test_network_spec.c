@@ -3,6 +3,7 @@
 #include "common/framework/distributed.h"
 #include "common/framework/names.h"
 #include "reconciler/sync/podtemplate.h"
+#include "tests/unit/slow.h"
 #include "tests/unit/spec_asserts.h"
 #include "tests/unit/sync_world.h"
 
@@ -172,6 +173,26 @@ static void test_many_roles(void **state)
 	check_names(text.data, "f",
 		    "spec.distributed: TF_CONFIG would have 2101600 bytes or more in the templates of 500 TaskRoles, "
 		    "expected at most 2097152 in all: have fewer TaskRoles or Tasks in it");
+}
+
+/* The work is that of one pass over the TaskRoles, of which an object has room for many. */
+static void test_no_squares(void **state)
+{
+	static const char *const kinds[] = {"JAX", "PyTorch"};
+
+	(void)state;
+	for (size_t k = 0; k < ARRAY_LEN(kinds); k++) {
+		cleanup_buf struct buf text = {0};
+		int64_t begin_ms = cpu_ms();
+
+		buf_printf(&text, "{'distributed':{'kind':'%s'},'taskRoles':[{'name':'first','taskNumber':1}",
+			   kinds[k]);
+		for (int i = 0; i < 25000; i++)
+			buf_printf(&text, ",{'name':'r%d'}", i);
+		buf_puts(&text, "]}");
+		check_names(text.data, "f", NULL);
+		assert_true(cpu_ms() - begin_ms < allowed_ms(1000));
+	}
 }
 
 static void test_label_keys(void **state)
@@ -380,7 +401,7 @@ int main(void)
 		cmocka_unit_test(test_read),       cmocka_unit_test(test_refused),    cmocka_unit_test(test_names),
 		cmocka_unit_test(test_tensorflow), cmocka_unit_test(test_pytorch),    cmocka_unit_test(test_jax),
 		cmocka_unit_test(test_rescaled),   cmocka_unit_test(test_many_roles), cmocka_unit_test(test_label_keys),
-		cmocka_unit_test(test_exclusive),
+		cmocka_unit_test(test_exclusive),  cmocka_unit_test(test_no_squares),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

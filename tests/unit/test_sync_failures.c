@@ -1,6 +1,7 @@
 /* spec.podFailureSpec (CONTRACT.md §8): a Framework's own entries, between the predefined ones and the configuration's.
  */
 #include "common/config/config.h"
+#include "common/config/failure.h"
 #include "tests/unit/sync_world.h"
 
 #define OWN(code, phrase, rest)                                                                                      \
@@ -82,9 +83,92 @@ static void test_refused(void **state)
 	}
 }
 
+/* Pods whose classification takes long do not hold up other Frameworks: a reconcile takes some, the next one the rest.
+ */
+static void test_long(void **state)
+{
+	enum { PODS = 6 };
+	static char text[4097];
+	cleanup_free char *message = NULL;
+	struct world w;
+	int completed = 0;
+
+	(void)state;
+	memset(text, 'a', sizeof(text) - 1);
+	message = mem_printf("{'message':'%s'}", text);
+	world_begin_of(
+		&w, PODS, ",'frameworkAttemptCompletionPolicy':{'minFailedTaskCount':7}", "",
+		",'podFailureSpec':[{'code':7,'podPatterns':[{'containers':[{'messageRegex':'a*a*[bc]'}]}]},{'code':"
+		"8,'podPatterns':[{'containers':[{'messageRegex':'^aa'}]}]}]");
+	world_settle(&w);
+	for (int i = 0; i < PODS; i++) {
+		cleanup_free char *name = mem_printf("f-a-%d", i);
+
+		world_pod_exit(&w, name, 3, message);
+	}
+	world_reconcile(&w);
+	for (size_t i = 0; i < PODS; i++)
+		completed += world_task(&w, 0, i)->attempt.completion != NULL;
+	assert_int_equal(completed, 4);
+	assert_int_equal(w.plan.wake_ms, w.time.boot_ms + 1);
+	world_settle(&w);
+	/* the bound of one search is not that of the next one */
+	for (size_t i = 0; i < PODS; i++)
+		assert_task_code(&w, 0, i, 8);
+	world_end(&w);
+}
+
+/* What a Framework's patterns take of the memory that all share. */
+static void test_large(void **state)
+{
+	cleanup_buf struct buf text = {0};
+	struct failure_spec spec;
+	json_t *list;
+	struct error err;
+
+	(void)state;
+	buf_puts(&text, "[{\"code\":5,\"podPatterns\":[{}");
+	for (int i = 0; i < 100; i++)
+		buf_puts(&text, ",{\"nameRegex\":\"(?:[a-z]){1000}\"}");
+	buf_puts(&text, "]}]");
+	list = json_parse(text.data, text.len, &err);
+	assert_int_equal(failure_spec_parse(list, "spec.podFailureSpec", &spec, &err), -1);
+	assert_contains(err.message, "].nameRegex: this and the regular expressions before it take ");
+	assert_contains(err.message,
+			" bytes of memory, expected at most 1048576: have fewer, or fewer repeats in them");
+	assert_int_equal(spec.count, 0);
+	json_decref(list);
+}
+
+/* Characters that JSON has and YAML has not, or reads as the end of a line. */
+static void test_characters(void **state)
+{
+	static const char text[] = "[{\"code\":5,\"podPatterns\":[{\"nameRegex\":\"x\\u0085[\\u0080-\xc3\xbf]"
+				   "\\u007f\\u2028\xf0\x9f\x98\x80\"}"
+				   "]}]";
+	json_t *list = json_parse(text, strlen(text), NULL);
+	struct failure_spec spec;
+	struct error err = {.message = ""};
+
+	(void)state;
+	if (failure_spec_parse(list, "spec.podFailureSpec", &spec, &err) < 0)
+		fail_msg("%s", err.message);
+	assert_string_equal(pattern_source(spec.entries[0].patterns[0].name),
+			    "x\xc2\x85[\xc2\x80-\xc3\xbf]\x7f\xe2\x80\xa8\xf0\x9f\x98\x80");
+	failure_spec_free(&spec);
+	json_decref(list);
+	list = json_pack("[{s:i, s:s%}]", "code", 5, "phrase", "a\0b", (size_t)3);
+	assert_int_equal(failure_spec_parse(list, "spec.podFailureSpec", &spec, &err), -1);
+	assert_contains(err.message, "spec.podFailureSpec: ");
+	json_decref(list);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_order), cmocka_unit_test(test_refused)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_order), cmocka_unit_test(test_refused),    cmocka_unit_test(test_long),
+		cmocka_unit_test(test_large), cmocka_unit_test(test_characters),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

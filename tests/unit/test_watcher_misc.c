@@ -245,6 +245,20 @@ static void test_shards(void **state)
 	world_free(world);
 }
 
+/* Many shards side by side: none is cut off, or cut to another number. */
+static void test_many_shards(void **state)
+{
+	static const char runs[] = "0,3,7,11,15,19,23,27,31,35,39,43,47,51,55,60,63,66,69,72,100-120";
+	cleanup_json json_t *shards = json_pack("{s:b, s:[{s:s, s:s, s:s, s:s}]}", "leads", 1, "members", "name", "a",
+						"shards", runs, "draining", "", "lastEnd", "");
+	cleanup_buf struct buf table = {0};
+
+	(void)state;
+	debug_write_table(&table, shards);
+	if (strstr(table.data, runs) == NULL)
+		fail_msg("%s", table.data);
+}
+
 static void test_standby(void **state)
 {
 	const struct debug_view view = {
@@ -357,10 +371,10 @@ static void test_status_address(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_flags),       cmocka_unit_test(test_lease_namespace),
-		cmocka_unit_test(test_shard_list),  cmocka_unit_test(test_shards),
-		cmocka_unit_test(test_standby),     cmocka_unit_test(test_status_address),
-		cmocka_unit_test(test_pool_member),
+		cmocka_unit_test(test_flags),          cmocka_unit_test(test_lease_namespace),
+		cmocka_unit_test(test_shard_list),     cmocka_unit_test(test_shards),
+		cmocka_unit_test(test_many_shards),    cmocka_unit_test(test_standby),
+		cmocka_unit_test(test_status_address), cmocka_unit_test(test_pool_member),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
