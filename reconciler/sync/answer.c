@@ -499,6 +499,8 @@ bool framework_call_wanted(struct framework *framework, const struct call *call)
 	case CALL_DELETE_FRAMEWORK:
 		return framework->uid != NULL && strcmp(framework->uid, call->uid) == 0 && framework->problem == NULL &&
 		       !framework->managed_by_others && call->decided == (uint64_t)framework->generation;
+	/* podGracefulDeletionTimeoutSec may be longer by now */
+	case CALL_DELETE_POD: return !call->force || call->decided == (uint64_t)framework->generation;
 	default: return true; /* deletes are for a uid and gets do no harm */
 	}
 }

@@ -46,8 +46,8 @@ struct call {
 	char *uid;        /* deletes and patches: the precondition, and the uid a GET is about; NULL: none */
 	char *version;    /* deletes: the resourceVersion that must still be the object's; NULL: any */
 	bool force;       /* deletes: gracePeriodSeconds 0 */
-	uint64_t decided; /* creates: the version of the status that decided it, the identity of the attempt; the
-			   * Framework's deletion: its generation */
+	uint64_t decided; /* creates: the version of the status that decided it, the identity of the attempt; deletes:
+			   * the Framework's generation */
 	uint64_t failed;  /* creates: how many of the Framework had failed by then */
 	bool initial;     /* creates: the Task never had a Pod */
 	bool first;       /* creates: a quota is used up, and this Pod is asked for before all others that wait */

@@ -65,6 +65,8 @@ static void send(struct reconcile *reconcile, struct slot *slot, enum call_verb 
 static void send_delete(struct reconcile *reconcile, struct slot *slot, const char *uid, const char *version,
 			bool force)
 {
+	struct call *call;
+
 	if (slot->known == SLOT_IN_DOUBT) { /* the object of the name is in doubt */
 		slot_send_get(reconcile, slot, uid);
 		return;
@@ -73,7 +75,9 @@ static void send_delete(struct reconcile *reconcile, struct slot *slot, const ch
 	    !reconcile_may_delete(reconcile, slot, uid))
 		return;
 	send(reconcile, slot, VERB_DELETE, uid, force);
-	reconcile->plan->calls[reconcile->plan->call_count - 1].version = mem_strdup(version);
+	call = &reconcile->plan->calls[reconcile->plan->call_count - 1];
+	call->version = mem_strdup(version);
+	call->decided = (uint64_t)reconcile->framework->generation;
 }
 
 void slot_send_get(struct reconcile *reconcile, struct slot *slot, const char *uid)

@@ -29,6 +29,26 @@ static void test_force(void **state)
 	world_end(&w);
 }
 
+/* The forced deletion waits for its turn, and the user allows the Pod more time: it is sent no more. */
+static void test_force_withdrawn(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_running(&w, 2, ",'podGracefulDeletionTimeoutSec':100");
+	w.slow_kubelet = true;
+	world_pod_deleting(&w, "f-a-0");
+	world_settle_for(&w, 90000);
+	w.hold_calls = true;
+	world_settle_for(&w, 110000);
+	assert_true(world_queued(&w, CALL_DELETE_POD)->force);
+	assert_true(framework_call_wanted(w.framework, world_queued(&w, CALL_DELETE_POD)));
+	world_edit_of(&w, 2, STAYS, "", "");
+	world_reconcile(&w);
+	assert_false(framework_call_wanted(w.framework, world_queued(&w, CALL_DELETE_POD)));
+	world_end(&w);
+}
+
 /* null: for ever. A number set later frees it; the TaskRole's status backs it up. */
 static void test_force_set_later(void **state)
 {
@@ -407,6 +427,7 @@ int main(void)
 		cmocka_unit_test(test_stray_forced),
 		cmocka_unit_test(test_late_forced),
 		cmocka_unit_test(test_force),
+		cmocka_unit_test(test_force_withdrawn),
 		cmocka_unit_test(test_force_set_later),
 		cmocka_unit_test(test_force_frees_stop),
 		cmocka_unit_test(test_force_label_lost),
