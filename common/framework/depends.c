@@ -19,8 +19,12 @@ static bool task_reached(const struct task_status *task, enum depends_status sta
 	return false;
 }
 
-static const struct role_status *find_role(const struct framework_attempt_status *attempt, const char *name)
+/* place: of the TaskRole in the spec, and mostly in the status, too. */
+static const struct role_status *find_role(const struct framework_attempt_status *attempt, size_t place,
+					   const char *name)
 {
+	if (place < attempt->role_count && strcmp(attempt->roles[place].name, name) == 0)
+		return &attempt->roles[place];
 	for (size_t r = 0; r < attempt->role_count; r++)
 		if (strcmp(attempt->roles[r].name, name) == 0)
 			return &attempt->roles[r];
@@ -60,7 +64,8 @@ const struct role_dependency *role_dependency_unmet(const struct framework_spec 
 	for (size_t i = 0; i < spec->depends_count; i++) {
 		const struct role_dependency *dependency = &spec->depends_on[i];
 
-		*count = awaited(find_role(attempt, framework->roles[dependency->role].name), dependency->status, all);
+		*count = awaited(find_role(attempt, dependency->role, framework->roles[dependency->role].name),
+				 dependency->status, all);
 		if (*count > 0)
 			return dependency;
 	}
