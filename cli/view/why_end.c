@@ -6,10 +6,11 @@
 
 #include "cli/view/read.h"
 #include "cli/view/why_note.h"
+#include "common/base/buf.h"
 #include "common/base/mem.h"
 #include "common/framework/codes.h"
 
-enum { LAST_LINES = 12 };
+enum { LAST_LINES = 12, LINE_SHOWN = 400 /* bytes of each */ };
 
 /* The meaning of each predefined code, beyond its phrase, and advice (CONTRACT.md §7, README.md). */
 static const struct {
@@ -105,6 +106,26 @@ static const char *last_lines(const char *text, size_t lines)
 	return text;
 }
 
+/* The last lines, each cut where it is too long, between characters. The caller frees. */
+static char *last_words(const char *message)
+{
+	struct buf out = {0};
+
+	buf_puts(&out, "");
+	for (const char *line = last_lines(message, LAST_LINES); *line != '\0';) {
+		size_t len = strcspn(line, "\n"), shown = len > LINE_SHOWN ? LINE_SHOWN : len;
+
+		while (shown < len && shown > 0 && ((unsigned char)line[shown] & 0xC0) == 0x80)
+			shown--;
+		buf_append(&out, line, shown);
+		buf_puts(&out, shown < len ? "…" : "");
+		if (line[len] == '\n')
+			buf_putc(&out, '\n');
+		line += len + (line[len] == '\n');
+	}
+	return buf_steal(&out);
+}
+
 static void describe_container(const json_t *container, struct why *why)
 {
 	cleanup_free char *source = mem_printf("Container %s", view_text(container, "name"));
@@ -114,8 +135,11 @@ static void describe_container(const json_t *container, struct why *why)
 
 	why_fact(why, source, "ended%s with exit code %lld%s%s", by, (long long)code,
 		 *reason == '\0' ? "" : ", reason ", reason);
-	if (*message != '\0')
-		why_fact(why, "Last words", "%s", last_lines(message, LAST_LINES));
+	if (*message != '\0') {
+		cleanup_free char *words = last_words(message);
+
+		why_fact(why, "Last words", "%s", words);
+	}
 }
 
 static void describe_pod(const struct completion *completion, struct why *why)

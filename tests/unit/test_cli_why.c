@@ -453,6 +453,30 @@ static void test_failed(void **state)
 	done(&w, &why);
 }
 
+/* A termination message of one line can fill the screen. */
+static void test_long_words(void **state)
+{
+	struct cli_world w;
+	struct why why;
+	cleanup_free char *line = mem_alloc(801), *status = NULL, *shown = NULL;
+
+	(void)state;
+	for (int i = 0; i < 400; i++)
+		memcpy(line + 2 * i, "\303\251", 2);
+	line[800] = '\0';
+	status = mem_printf("{'code':3,'phrase':'','type':{'name':'Failed','attributes':[]},'diagnostics':'d','pod':{"
+			    "'containers':[{'name':'main','code':3,'reason':'Error','message':'x%s\\nlast'}]}}",
+			    line);
+	begin_ended(&w, ONE_ROLE,
+		    "{'code':3,'phrase':'','type':{'name':'Failed','attributes':[]},'diagnostics':'d'," TRIGGER "}",
+		    status);
+	why_explain(&w.inquiry, &why);
+	line[398] = '\0';
+	shown = mem_printf("x%s\342\200\246\nlast", line);
+	assert_string_equal(fact(&why, "Last words"), shown);
+	done(&w, &why);
+}
+
 static void test_classified(void **state)
 {
 	static const struct {
@@ -567,8 +591,9 @@ int main(void)
 		cmocka_unit_test(test_status_behind), cmocka_unit_test(test_depends),
 		cmocka_unit_test(test_service),       cmocka_unit_test(test_without_rights),
 		cmocka_unit_test(test_crash),         cmocka_unit_test(test_failed),
-		cmocka_unit_test(test_classified),    cmocka_unit_test(test_good_ends),
-		cmocka_unit_test(test_triggers),      cmocka_unit_test(test_json),
+		cmocka_unit_test(test_long_words),    cmocka_unit_test(test_classified),
+		cmocka_unit_test(test_good_ends),     cmocka_unit_test(test_triggers),
+		cmocka_unit_test(test_json),
 	};
 
 	return cmocka_run_group_tests_name("cli_why", tests, NULL, NULL);
