@@ -191,7 +191,7 @@ test-unit: $(UNIT_TESTS)
 	tests/unit/run.sh $(UNIT_TESTS)
 
 # Whole processes, on the embedded cluster and on a real control plane; SCENARIOS="succeed kubectl*" picks some. (set -f:
-# here are folders that such a pattern matches.)
+# otherwise the shell expands a pattern that matches a folder, such as cli*.)
 test-e2e: $(E2E_PROGRAMS)
 	@set -f; BUILD=$(BUILD) tests/e2e/run.sh embedded $(SCENARIOS)
 

@@ -27,7 +27,7 @@ enum { CLI_CONNECTIONS = 256 };
 
 struct cli {
 	struct options options;
-	int64_t begun_ms;   /* by clock_boot_ms(): --timeout counts from here */
+	int64_t begun_ms;   /* by clock_boot_ms(): when the command started, for --timeout */
 	struct out out;     /* stdout */
 	struct out err_out; /* stderr */
 	struct ev_loop *loop;

@@ -60,13 +60,14 @@ static const struct command commands[] = {
 	{"wait", "NAME...", "wait until Frameworks are Completed, or for another condition", 1, SIZE_MAX, SIZE_MAX,
 	 COMMON | TAKES_WAIT, command_wait,
 	 "      --for CONDITION   Completed (default), Succeeded, Running, Suspended or Deleted\n"
-	 "      --timeout TIME    for all names, as 90s, 5m or 1h30m; 0 looks once (default: for ever)\n"
+	 "      --timeout TIME    for all names together, as 90s, 5m or 1h30m; 0 checks once\n"
+	 "                        (default: for ever)\n"
 	 "Exit code 0: the condition is True, and a Completed Framework has succeeded. 6: it is Completed "
 	 "otherwise.\n"},
 	{"delete", "NAME...", "delete Frameworks, and wait until their Pods and they are gone", 1, SIZE_MAX, SIZE_MAX,
 	 OBJECTS | TAKES_NO_WAIT | TAKES_TIMEOUT, command_delete,
 	 "      --no-wait         return when the API server has accepted it\n"
-	 "      --timeout TIME    how long to wait for all of them; 0 looks once (default: for ever)\n"
+	 "      --timeout TIME    how long to wait for all of them; 0 checks once (default: for ever)\n"
 	 "Its Pods are deleted first (propagation Foreground).\n"},
 	{"ui", "", "show Frameworks in a browser, live", 0, 0, 0, COMMON | TAKES_ALL | TAKES_SELECTOR, command_ui,
 	 "It prints the address of a page on this machine, and serves it until Ctrl-C. The address has a random token: "

@@ -21,7 +21,7 @@ struct follow {
 	 * ends it all. */
 	bool (*settle)(struct cli *cli, void *arg);
 	void *arg;
-	int64_t timeout_ms; /* from the begin of the command; 0, or when it is over: it looks once; -1: none */
+	int64_t timeout_ms; /* since the start of the command; when it is over: looks once; -1: none */
 };
 
 /* Returns 0 when settle() has ended it; CLI_TIME_OUT; or a code and *err, if the collection cannot be read at first. */

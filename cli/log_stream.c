@@ -80,7 +80,7 @@ static void put_since(struct buf *query, const char *last)
 	cli_put_query(query, "sinceTime", text);
 }
 
-/* Whether a stream more has a connection. A call that waited for one would keep the client's other calls, too. */
+/* Whether one more stream can have a connection. A call that waits for one holds up the client's other calls. */
 static bool has_room(struct logs *logs)
 {
 	if (!logs->cli->options.follow || logs->open < LOGS_FOLLOWED)

@@ -18,11 +18,12 @@ struct pod_failure {
 	char *diagnostics;  /* "PodPattern matched: {…}" or "PodPattern unmatched: {…}"; clients parse them */
 };
 
+enum { CLASSIFY_STEPS = 8000000 };
+
 /* Classifies a Pod whose phase is Failed: the predefined container exit codes (200, 201, 210), then the Framework's
  * own entries in order, then the configuration's; with no match the exit code of the container that failed last, or
  * -300 when none failed. Never fails. What its searches take is bounded by CLASSIFY_STEPS (pattern.h), and is taken
  * from *steps. */
-enum { CLASSIFY_STEPS = 8000000 };
 void classify_pod(const struct failure_spec *own, const struct failure_spec *configured, const struct pod *pod,
 		  int64_t *steps, struct pod_failure *out);
 void pod_failure_free(struct pod_failure *failure);

@@ -177,7 +177,8 @@ static void pod_present(struct turn *turn)
 		break;
 	case POD_SUCCEEDED:
 	case POD_FAILED:
-		if (turn->reconcile->classify_steps <= 0) { /* others wait, too: the rest in the next reconcile */
+		if (pod->phase == POD_FAILED &&
+		    turn->reconcile->classify_steps <= 0) { /* others wait, too: the rest in the next reconcile */
 			reconcile_sweep_at(turn->reconcile, turn->reconcile->time.boot_ms + 1);
 			break;
 		}

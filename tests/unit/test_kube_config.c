@@ -252,14 +252,17 @@ static void test_address(void **state)
 	}
 }
 
-/* The address overrides the kubeconfig's server, and nothing else of it. */
+/* The address overrides the kubeconfig's server and its name in the certificate, and nothing else. */
 static void test_address_and_kubeconfig(void **state)
 {
 	struct fixture *fixture = *state;
 
-	put_file(fixture, "config", HEAD CLUSTER "    certificate-authority-data: YQ==\n" USER "    token: abc\n");
+	put_file(fixture, "config",
+		 HEAD CLUSTER "    certificate-authority-data: YQ==\n    tls-server-name: former\n" USER
+			      "    token: abc\n");
 	assert_int_equal(kube_config_load("https://a", fixture->path, NULL, &fixture->config, &fixture->err), 0);
 	assert_string_equal(fixture->config.server, "https://a");
+	assert_null(fixture->config.tls_server_name);
 	assert_string_equal(fixture->config.token, "abc");
 	assert_string_equal(fixture->config.ca_data, "a");
 }

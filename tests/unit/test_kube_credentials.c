@@ -2,6 +2,10 @@
  * impersonation and a proxy. */
 #include "tests/unit/kube_world.h"
 
+#include <gnutls/gnutls.h>
+#include <gnutls/x509.h>
+#include <time.h>
+
 static void write_token(struct fixture *fixture, const char *text)
 {
 	FILE *file;
@@ -135,11 +139,70 @@ static void test_proxy(void **state)
 	assert_non_null(strstr(fixture->server.log.data, "GET http://nonesuch.invalid:1/api/v1/pods"));
 }
 
+/* libcurl refuses the proxy's URL, and quotes it. */
+static void test_proxy_password(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->config.proxy_url = mem_strdup("http://user:pass@word@127.0.0.1:9");
+	start_client(fixture, &(struct kube_client_options){0});
+	call(fixture, 0, (struct kube_request){0});
+	wait_done(fixture, 1);
+	assert_int_equal(fixture->seen[0].failure, KUBE_NETWORK);
+	assert_null(strstr(fixture->seen[0].message, "pass"));
+	assert_null(strstr(fixture->seen[0].message, "word"));
+	assert_non_null(strstr(fixture->seen[0].message, "cannot use the proxy"));
+}
+
+/* A client certificate, and its key with a passphrase that nobody gives. */
+static void make_encrypted_pair(struct kube_config *config)
+{
+	gnutls_x509_privkey_t key;
+	gnutls_x509_crt_t crt;
+	gnutls_datum_t pem;
+
+	gnutls_x509_privkey_init(&key);
+	assert_int_equal(
+		gnutls_x509_privkey_generate(key, GNUTLS_PK_EC, GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_SECP256R1), 0),
+		0);
+	gnutls_x509_crt_init(&crt);
+	gnutls_x509_crt_set_serial(crt, "\x01", 1);
+	gnutls_x509_crt_set_activation_time(crt, time(NULL) - 60);
+	gnutls_x509_crt_set_expiration_time(crt, time(NULL) + 3600);
+	gnutls_x509_crt_set_key(crt, key);
+	assert_int_equal(gnutls_x509_crt_sign2(crt, crt, key, GNUTLS_DIG_SHA256, 0), 0);
+	assert_int_equal(gnutls_x509_crt_export2(crt, GNUTLS_X509_FMT_PEM, &pem), 0);
+	config->client_cert_data = mem_strndup((const char *)pem.data, pem.size);
+	gnutls_free(pem.data);
+	assert_int_equal(gnutls_x509_privkey_export2_pkcs8(key, GNUTLS_X509_FMT_PEM, "secret", 0, &pem), 0);
+	config->client_key_data = mem_strndup((const char *)pem.data, pem.size);
+	gnutls_free(pem.data);
+	gnutls_x509_crt_deinit(crt);
+	gnutls_x509_privkey_deinit(key);
+}
+
+/* The call fails, and the process lives. */
+static void test_encrypted_key(void **state)
+{
+	struct fixture *fixture = *state;
+	cleanup_free char *address = mem_printf("https%s", fixture->server.address + strlen("http"));
+
+	make_encrypted_pair(&fixture->config);
+	assert_non_null(strstr(fixture->config.client_key_data, "ENCRYPTED"));
+	mem_replace(&fixture->config.server, address);
+	start_client(fixture, &(struct kube_client_options){0});
+	call(fixture, 0, (struct kube_request){0});
+	wait_done(fixture, 1);
+	assert_int_equal(fixture->seen[0].failure, KUBE_NETWORK);
+	assert_non_null(strstr(fixture->seen[0].message, "private key"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		client_test(test_token_read_again), client_test(test_token_stays_wrong), client_test(test_reload),
 		client_test(test_bad_credentials),  client_test(test_impersonation),     client_test(test_proxy),
+		client_test(test_proxy_password),   client_test(test_encrypted_key),
 	};
 
 	signal(SIGPIPE, SIG_IGN);

@@ -9,6 +9,7 @@
 #include "common/base/clock.h"
 #include "common/base/mem.h"
 #include "common/kube/client/call.h"
+#include "common/kube/config/url.h"
 
 enum { CONNECT_TIMEOUT_MS = 10000 };
 /* The buffer of a stream's data is freed rather than kept past this. */
@@ -279,6 +280,9 @@ void exchange_judge(struct kube_call *call, CURLcode result)
 		buf_printf(&call->cause, "not sent: no connection within %d ms", KUBE_FENCED_SEND_MS);
 	else if (call->no_descriptors)
 		buf_puts(&call->cause, "no socket can be opened: there are no file descriptors left (RLIMIT_NOFILE)");
+	else if (result == CURLE_COULDNT_RESOLVE_PROXY) /* libcurl's own text can contain the proxy's password */
+		buf_printf(&call->cause, "cannot use the proxy %s: its name is unknown, or its URL is malformed",
+			   url_redacted(call->client->config->proxy_url));
 	else if (result == CURLE_COULDNT_CONNECT && code != 0)
 		buf_puts(&call->cause, strerror((int)code));
 	else

@@ -97,6 +97,8 @@ static void set_tls(struct kube_client *client, CURL *easy)
 	if (credentials->client_key.text != NULL) {
 		curl_easy_setopt(easy, CURLOPT_SSLKEYTYPE, "PEM");
 		set_blob(easy, CURLOPT_SSLKEY_BLOB, credentials->client_key.text);
+		/* an encrypted key is an error then; without a passphrase libcurl reads it from NULL */
+		curl_easy_setopt(easy, CURLOPT_KEYPASSWD, "");
 	}
 	if (client->connect_to != NULL)
 		curl_easy_setopt(easy, CURLOPT_CONNECT_TO, client->connect_to);

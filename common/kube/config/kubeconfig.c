@@ -355,6 +355,7 @@ static int override_server(const char *address, struct kube_config *config, stru
 	free(config->source);
 	config->source = source;
 	mem_replace(&config->server, NULL);
+	mem_replace(&config->tls_server_name, NULL); /* of the other server, as in client-go */
 	fault = url_check_server(address, &config->server);
 	if (fault != NULL)
 		return error_set(err, "API server address: found \"%s\": %s", url_redacted(address), fault);
