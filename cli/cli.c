@@ -20,6 +20,7 @@
 enum {
 	EXPIRED_MAX = 3 /* tokens of a list, in a row */,
 	REQUEST_TIMEOUT_MS = 60 * 1000,
+	SIGN_IN_MS = 15 * 60 * 1000, /* for a person; a device code lives so long */
 };
 
 /* The command whose stderr gets log lines: those of the client (warnings of the API server), which can quote the
@@ -122,7 +123,8 @@ static char *find_kubeconfig(const struct cli *cli, struct error *err)
 int cli_connect(struct cli *cli, struct error *err)
 {
 	const struct kube_client_options client = {.user_agent = "kubectl-framework/" RELEASE,
-						   .max_connections = CLI_CONNECTIONS};
+						   .max_connections = CLI_CONNECTIONS,
+						   .exec_time_ms = SIGN_IN_MS};
 	cleanup_free char *kubeconfig = NULL;
 
 	if (cli->client != NULL)

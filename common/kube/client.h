@@ -30,6 +30,7 @@ struct kube_client_options {
 	int burst;              /* bucket size, >= 1 when qps > 0 */
 	int max_connections;    /* for HTTP/1.1; 0 = 32 */
 	const char *user_agent; /* "fc-watcher/1.0"; copied */
+	int64_t exec_time_ms;   /* how long an exec plugin may take; 0: a minute, as nobody is there to sign in */
 	/* Writes with before_send are allowed by a lease and must not arrive after it. If such a write times out or is
 	 * cancelled, and part of it may not have arrived, its connection is reset: that drops the data in the kernel,
 	 * and other calls on the connection fail with KUBE_NETWORK. The end of the process also resets its

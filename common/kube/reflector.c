@@ -44,12 +44,14 @@ static void pause_for(struct reflector *reflector, int64_t least_ms)
 		reflector_arm(reflector, wait_ms);
 }
 
-/* A list, or a watch with initial events, when there is no version; else a watch. */
+/* The rest of a list; a list, or a watch with initial events, when there is no version; else a watch. */
 static void go_on(struct reflector *reflector)
 {
 	if (reflector->closed)
 		return;
-	if (reflector->version == NULL && (!reflector->watch_list || reflector->list_first))
+	if (reflector->list_continue != NULL)
+		reflector_list_go_on(reflector);
+	else if (reflector->version == NULL && (!reflector->watch_list || reflector->list_first))
 		reflector_list_start(reflector);
 	else
 		reflector_watch_start(reflector);

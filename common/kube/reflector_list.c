@@ -8,6 +8,8 @@
 enum { PAGE_SIZE_MAX = 10000 };
 /* A page of a server that ignores the limit may be everything there is. */
 enum { LIST_TIMEOUT_MS = 5 * 60 * 1000, LIST_IDLE_MS = 60 * 1000 };
+/* A page other than the first is asked for again so often. (client-go does so after a Retry-After.) */
+enum { PAGE_TRIES_MAX = 10 };
 
 static void list_page(struct reflector *reflector);
 
@@ -25,6 +27,7 @@ static int take_metadata(struct reflector *reflector, const struct page *page, s
 	if (reflector->list_version == NULL)
 		mem_replace(&reflector->list_version, page->version);
 	mem_replace(&reflector->list_continue, page->more);
+	reflector->page_tries = 0;
 	return 0;
 }
 
@@ -53,11 +56,22 @@ static int take_page(struct reflector *reflector, const struct kube_answer *answ
 	return result;
 }
 
+/* The server is busy or away, and may answer the same question later: what the list has so far is kept. */
+static bool may_go_on(struct reflector *reflector, enum kube_failure failure, int status)
+{
+	return reflector->list_continue != NULL && reflector->page_tries++ < PAGE_TRIES_MAX &&
+	       (failure != KUBE_OK || status == 429 || status >= 500);
+}
+
 static struct reflector_outcome list_failed(struct reflector *reflector, enum kube_failure failure, int status,
 					    const char *message, int64_t retry_after_ms)
 {
 	bool had_continue = reflector->list_continue != NULL;
 
+	if (may_go_on(reflector, failure, status)) {
+		reflector_report_trouble(reflector, "cannot list", failure, status, message);
+		return (struct reflector_outcome){.end = REFLECTOR_FAILED, .retry_after_ms = retry_after_ms};
+	}
 	mem_replace(&reflector->list_continue, NULL);
 	if (failure == KUBE_OK && status == 410) {
 		if (!had_continue)
@@ -166,9 +180,16 @@ void reflector_list_start(struct reflector *reflector)
 	reflector->page_limit = reflector->page_size;
 	mem_replace(&reflector->list_continue, NULL);
 	mem_replace(&reflector->list_version, NULL);
+	reflector->page_tries = 0;
 	reflector_enter(reflector);
 	reflector_list_begin(reflector);
 	if (!reflector->closed)
 		list_page(reflector);
 	reflector_leave(reflector);
+}
+
+void reflector_list_go_on(struct reflector *reflector)
+{
+	reflector->phase = LIST;
+	list_page(reflector);
 }

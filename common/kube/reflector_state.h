@@ -58,16 +58,18 @@ struct reflector {
 	enum reflector_verdict verdict;
 	struct buf verdict_message;
 
-	char *version;      /* where the watch goes on; NULL: a list comes first */
-	char *floor;        /* a list at an older version is refused; NULL before the first list */
-	char *list_version; /* of the first page of the list being read */
-	char *list_continue;
-	bool plain_list; /* the next list asks for the newest state instead of one not older than floor */
+	char *version;       /* where the watch goes on; NULL: a list comes first */
+	char *floor;         /* a list at an older version is refused; NULL before the first list */
+	char *list_version;  /* of the first page of the list being read */
+	char *list_continue; /* of the next page; in PAUSE: the list goes on there */
+	int page_tries;      /* how often that page was not answered */
+	bool plain_list;     /* the next list asks for the newest state instead of one not older than floor */
 	int gone_in_row;
 	int expired_in_row;
-	bool watch_list; /* asks for initial events; false: the option is not set, or the server refused or ignored it
-			  */
-	bool list_first; /* once a list instead, as the last initial events did not end */
+	int errors_in_row; /* watches that an ERROR event ended before anything else came */
+	bool watch_list;   /* asks for initial events; false: the option is not set, or the server refused or ignored it
+			    */
+	bool list_first;   /* once a list instead, as the last initial events did not end */
 	int64_t initial_idle_ms;
 	bool initial;         /* this watch's initial events have not ended */
 	struct pieces pieces; /* of the present watch */
@@ -91,6 +93,8 @@ struct reflector {
 
 /* Begins a list; ended() follows, unless the reflector or the client goes away. */
 void reflector_list_start(struct reflector *reflector);
+/* Asks for the page at list_continue. */
+void reflector_list_go_on(struct reflector *reflector);
 
 /* ---- reflector_watch.c ---- */
 

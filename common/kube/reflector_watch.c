@@ -20,6 +20,8 @@ enum { CONNECT_GRACE_MS = 5000, CONNECT_LIMIT_MS = 30000 };
 enum { SHORT_WATCH_MS = 1000 };
 /* An ERROR event that asks for more patience is not believed. */
 enum { RETRY_AFTER_MAX_S = 3600 };
+/* After so many ERROR events without anything else the reflector lists: the server cannot go on from our version. */
+enum { ERRORS_MAX = 3 };
 /* One that held so long proves its version good, events or not. */
 enum { GOOD_WATCH_MS = 10000 };
 
@@ -27,6 +29,7 @@ enum { GOOD_WATCH_MS = 10000 };
 static void watch_is_healthy(struct reflector *reflector)
 {
 	reflector->gone_in_row = 0;
+	reflector->errors_in_row = 0;
 	reflector->plain_list = false;
 	reflector_report_recovery(reflector);
 }
@@ -45,6 +48,8 @@ static void on_error_event(struct reflector *reflector, const struct reflector_o
 		message = reason == NULL ? "an error without a message" : reason;
 	if (seconds > 0 && seconds < RETRY_AFTER_MAX_S)
 		reflector->pause_least_ms = seconds * 1000;
+	if (!gone && code != 429 && ++reflector->errors_in_row >= ERRORS_MAX)
+		mem_replace(&reflector->version, NULL);
 	reflector_stop_call(reflector, gone ? VERDICT_GONE : VERDICT_ERROR, message);
 }
 
@@ -202,8 +207,8 @@ static void watch_data(void *arg, const char *data, size_t len)
 	if (len == 0) {
 		reflector->connected = true;
 		ev_timer_stop(reflector->loop, &reflector->timer);
-		if (!reflector->initial && reflector->gone_in_row < 2)
-			reflector_report_recovery(reflector); /* else this watch, too, may say 410 in a moment */
+		if (!reflector->initial && reflector->gone_in_row < 2 && reflector->errors_in_row == 0)
+			reflector_report_recovery(reflector); /* else this watch, too, may fail in a moment */
 		if (!reflector->initial)
 			reflector_set_live(reflector, true);
 	}

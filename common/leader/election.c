@@ -195,7 +195,8 @@ static void lead(struct election *election)
 {
 	election->state = LEADING;
 	election->term++;
-	plan(election, WRITE_LEASE, election->sent_ms + election->options.retry_ms);
+	plan(election, WRITE_LEASE,
+	     election->releasing ? election->sent_ms : election->sent_ms + election->options.retry_ms);
 }
 
 /* Standby: looks again, at the latest when the Lease would run out. */
@@ -242,7 +243,7 @@ static void fill_lease(const struct election *election, int64_t now_ms, struct e
 		memcpy(out->record_version, knows->record_version, sizeof(out->record_version));
 	if (election->releasing) {
 		out->duration_ms = RELEASED_LEASE_MS;
-		if (election->drained)
+		if (election->drained || election->state == ELECTED)
 			out->grants = ELECTION_GRANTS_NONE;
 	} else {
 		memcpy(out->holder, options->identity, sizeof(out->holder));
@@ -272,10 +273,12 @@ bool election_next(struct election *election, int64_t now_ms, struct election_re
 		step_down(election, now_ms);
 	if (election->out)
 		return false;
-	if (election->releasing && election->state != LEADING) {
+	if (election->releasing && election->state == STANDBY) {
 		election->state = RELEASED;
 		return false;
 	}
+	if (election->releasing && (election->step == READ_RECORD || election->step == WRITE_RECORD))
+		plan(election, WRITE_LEASE, now_ms); /* it does not need the record any more */
 	if (now_ms < election->due_ms)
 		return false;
 	step = election->step;
@@ -370,8 +373,9 @@ static void on_record_read(struct election *election, const struct election_leas
 void election_answered(struct election *election, enum election_outcome outcome, const struct election_lease *lease,
 		       int64_t now_ms)
 {
-	int64_t again_ms = now_ms + (election->releasing ? RELEASE_AGAIN_MS : election->options.retry_ms);
-	enum step look = election->state == ELECTED ? READ_RECORD : READ_LEASE;
+	/* counted from the question, as in client-go: after a long wait for the answer there is time for another one */
+	int64_t again_ms = election->asked_ms + (election->releasing ? RELEASE_AGAIN_MS : election->options.retry_ms);
+	enum step look = election->state == ELECTED && !election->releasing ? READ_RECORD : READ_LEASE;
 	bool reads = election->asked == READ_RECORD || election->asked == READ_LEASE;
 
 	election->out = false;
@@ -415,7 +419,7 @@ void election_release(struct election *election, bool drained, int64_t now_ms)
 {
 	election->releasing = true;
 	election->drained = drained;
-	if (election->state == LEADING)
+	if (election->state != STANDBY)
 		election->due_ms = now_ms;
 }
 

@@ -265,7 +265,7 @@ static void notify_owner(struct lease *lease)
 			lease->handler->deposed(lease->arg);
 		}
 	}
-	if (!lease->leading && leads) {
+	if (!lease->leading && leads && lease->release_until_ms == 0) {
 		lease->leading = true;
 		lease->term = election_term(election);
 		log_info("leading as %s, epoch %llu%s", lease->identity, (unsigned long long)election_epoch(election),

@@ -178,7 +178,8 @@ static inline void start_with(struct fixture *fixture, struct reflector_options 
 	if (options.path == NULL)
 		options.path = "/api/v1/pods";
 	options.what = "Pods";
-	options.backoff_base_ms = 10;
+	if (options.backoff_base_ms == 0)
+		options.backoff_base_ms = 10;
 	fixture->reflector = reflector_new(fixture->loop, fixture->client, &options, &fixture->handler, fixture);
 	reflector_start(fixture->reflector);
 }

@@ -118,6 +118,19 @@ static void reading_is_no_renewal(void **state)
 	election_free(election);
 }
 
+/* An answer that does not come takes half of the time. The next try does not wait for the retry period as well. */
+static void tries_again_at_once_after_a_timeout(void **state)
+{
+	struct election *election = leader(START);
+	struct election_request request = asks(election, START + RETRY, ELECTION_UPDATE);
+	int64_t at_ms = START + RETRY + request.timeout_ms;
+
+	(void)state;
+	election_answered(election, ELECTION_FAILED, NULL, at_ms);
+	asks(election, at_ms, ELECTION_READ);
+	election_free(election);
+}
+
 static void conflicts_without_end(void **state)
 {
 	struct election *election = leader(START);
@@ -186,6 +199,45 @@ static void releases(void **state)
 		done(election, &request, START + RETRY + 400);
 		assert_true(election_released(election));
 		assert_false(election_leads(election, START + RETRY + 3));
+		election_free(election);
+	}
+}
+
+/* It is told to stop while it takes the Lease: what it has taken it gives back, without the record, and nobody acts for
+ * it. */
+static void releases_what_it_takes(void **state)
+{
+	(void)state;
+	for (int during_record = 0; during_record < 3; during_record++) {
+		struct election *election = make("me", ELECTION_GRANTS_MEMBERS);
+		struct election_request request;
+
+		looks(election, START, NULL, NULL);
+		request = asks(election, START, ELECTION_CREATE);
+		if (during_record > 0) {
+			done(election, &request, START);
+			request = asks_of(election, START, ELECTION_RECORD, ELECTION_CREATE);
+		}
+		election_release(election, false, START);
+		assert_false(election_released(election));
+		if (during_record == 1)
+			election_answered(election, ELECTION_FAILED, NULL, START + 1);
+		else
+			done(election, &request, START + 1);
+		request = asks_of(election, election_due_ms(election), ELECTION_LEASE,
+				  during_record == 1 ? ELECTION_READ : ELECTION_UPDATE);
+		if (during_record == 1) {
+			struct election_lease lease = lease_of("me", "t", 1, ELECTION_GRANTS_MEMBERS);
+
+			answered(election, &lease, START + 300);
+			request = asks(election, START + 300, ELECTION_UPDATE);
+		}
+		assert_string_equal(request.lease.holder, "");
+		assert_int_equal(request.lease.transitions, 1);
+		if (during_record < 2)
+			assert_int_equal(request.lease.grants, ELECTION_GRANTS_NONE);
+		done(election, &request, START + 301);
+		assert_true(election_released(election));
 		election_free(election);
 	}
 }
@@ -294,9 +346,11 @@ int main(void)
 		cmocka_unit_test(deadline),
 		cmocka_unit_test(leader_reads),
 		cmocka_unit_test(reading_is_no_renewal),
+		cmocka_unit_test(tries_again_at_once_after_a_timeout),
 		cmocka_unit_test(conflicts_without_end),
 		cmocka_unit_test(epoch_end),
 		cmocka_unit_test(releases),
+		cmocka_unit_test(releases_what_it_takes),
 		cmocka_unit_test(releases_what_it_inherited),
 		cmocka_unit_test(standby_releases_nothing),
 		cmocka_unit_test(longer_leases_before),

@@ -127,6 +127,29 @@ static void test_proxy_url(void **state)
 	assert_string_equal(fixture->config.proxy_url, "socks5h://u:p@proxy:1080");
 }
 
+/* An address means the same as to client-go: schemes in any case, port 80, an @ in a password. */
+static void test_proxy_as_in_go(void **state)
+{
+	static const char *const cases[][2] = {
+		{"HTTP://p", "http://p:80"},
+		{"http://[2001:db8::1]/", "http://[2001:db8::1]:80"},
+		{"http://[2001:db8::1]:3128", "http://[2001:db8::1]:3128"},
+		{"https://p", "https://p"},
+		{"socks5h://p:1", "socks5h://p:1"},
+		{"http://me@corp:s3cr@t@p:3128", "http://me%40corp:s3cr%40t@p:3128"},
+	};
+	struct fixture *fixture = *state;
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		cleanup_free char *text = mem_printf(
+			HEAD CLUSTER "    server: HTTPS://h/\n    proxy-url: \"%s\"\n" USER "    {}\n", cases[i][0]);
+
+		load(fixture, text);
+		assert_string_equal(fixture->config.server, "https://h");
+		assert_string_equal(fixture->config.proxy_url, cases[i][1]);
+	}
+}
+
 static void expect_proxy(struct fixture *fixture, const char *address, const char *proxy)
 {
 	assert_int_equal(kube_config_load(address, NULL, NULL, &fixture->config, &fixture->err), 0);
@@ -146,7 +169,7 @@ static void test_environment_proxy(void **state)
 	setenv("http_proxy", "plain:3128", 1);
 	setenv("https_proxy", "http://small", 1);
 	expect_proxy(fixture, "http://a", "http://plain:3128");
-	expect_proxy(fixture, "https://a", "http://small");
+	expect_proxy(fixture, "https://a", "http://small:80");
 	setenv("HTTPS_PROXY", "socks5://u:p@large:1/", 1);
 	setenv("no_proxy", "a", 1);
 	setenv("NO_PROXY", "b,h", 1);
@@ -155,7 +178,7 @@ static void test_environment_proxy(void **state)
 	expect_proxy(fixture, "https://localhost", NULL);
 	/* NO_PROXY is not about the kubeconfig's */
 	load(fixture, HEAD CLUSTER "    server: https://h\n    proxy-url: http://own\n" USER "    {}\n");
-	assert_string_equal(fixture->config.proxy_url, "http://own");
+	assert_string_equal(fixture->config.proxy_url, "http://own:80");
 	assert_false(fixture->config.environment_proxy);
 	setenv("HTTPS_PROXY", "ftp://u:p@x", 1);
 	assert_int_equal(kube_config_load("https://a", NULL, NULL, &fixture->config, &fixture->err), -1);
@@ -307,6 +330,7 @@ int main(void)
 		config_test(test_exec),
 		config_test(test_impersonation),
 		config_test(test_proxy_url),
+		config_test(test_proxy_as_in_go),
 		config_test(test_environment_proxy),
 		config_test(test_context),
 		config_test(test_merge),

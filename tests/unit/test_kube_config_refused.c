@@ -83,6 +83,8 @@ static void test_refused_proxy(void **state)
 		"\"http://p/path\": a path in it",
 		"http://p?x",
 		"\"http://p?x\": a query or fragment in it",
+		"http://u:hunter2@p:99999",
+		"\"…@…\": Port number was not a decimal number between 0 and 65535",
 	};
 	struct fixture *fixture = *state;
 

@@ -1,6 +1,7 @@
 /* Exec plugins: what they are told and answer, and how one run goes. */
 #define _GNU_SOURCE
 #include "common/base/clock.h"
+#include "common/base/log.h"
 #include "tests/unit/exec_world.h"
 
 /* ---- documents ---- */
@@ -166,6 +167,29 @@ static void test_run_gives(void **state)
 	assert_string_equal(fixture->given.token, "t");
 }
 
+static struct fixture *signing_in;
+
+static void on_log(char severity, const char *message)
+{
+	assert_int_equal(severity, 'W');
+	assert_string_equal(message, "users[\"u\"].user.exec of FILE: open the page");
+	put_file(signing_in, "signed-in", "");
+}
+
+/* What it tells a person while it waits for that is shown at once. */
+static void test_run_waits_for_a_person(void **state)
+{
+	struct fixture *fixture = *state;
+
+	signing_in = fixture;
+	use_plugin(fixture, "echo 'open the page' >&2; until [ -e \"$DIR/signed-in\" ]; do sleep 0.01; done\n"
+			    "echo '" CREDENTIAL("{\"token\": \"t\"}") "'");
+	log_set_sink(on_log);
+	run_plugin(fixture, 20000);
+	log_set_sink(NULL);
+	assert_string_equal(fixture->given.token, "t");
+}
+
 /* Found in PATH, but never in the working directory for an empty part of it. */
 static void test_run_from_path(void **state)
 {
@@ -298,6 +322,7 @@ int main(void)
 		exec_test(test_question),
 		exec_test(test_run),
 		exec_test(test_run_gives),
+		exec_test(test_run_waits_for_a_person),
 		exec_test(test_run_from_path),
 		exec_test(test_run_fails),
 		exec_test(test_run_is_killed),

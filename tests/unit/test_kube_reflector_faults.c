@@ -129,6 +129,24 @@ static void test_error_event(void **state)
 	assert_int_equal(fixture->lists, 1);
 }
 
+static void watch_errs(struct fixture *fixture, struct http_conn *conn, size_t number)
+{
+	http_stream_begin(conn);
+	if (number <= 4)
+		error_event(fixture, 500, "InternalError");
+}
+
+/* The server cannot go on from the version, whatever it calls that: two more tries, then lists. */
+static void test_errors_without_end(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->on_watch = watch_errs;
+	start(fixture);
+	wait_told(fixture, SYNCED " dead live dead live dead begin a/3 b/7 end/10 live dead begin a/3 b/7 end/10 live");
+	assert_int_equal(fixture->watches, 5);
+}
+
 /* ---- gone ---- */
 
 static void list_for_gone(struct fixture *fixture, struct http_conn *conn, size_t number)
@@ -261,6 +279,48 @@ static void test_failing_lists(void **state)
 	start(fixture);
 	wait_told(fixture, "begin begin begin begin begin begin begin begin a/3 b/7 end/10 live");
 	assert_int_equal(fixture->lists, 8);
+}
+
+static void list_busy(struct fixture *fixture, struct http_conn *conn, size_t number)
+{
+	switch (number) {
+	case 2: http_reply(conn, 429, "Retry-After: 1\r\n", ""); break;
+	case 3: http_reply(conn, 503, "", ""); break;
+	case 4: http_reset(conn); break;
+	default: list_pages(fixture, conn, number);
+	}
+}
+
+/* A server that is busy or away for a moment is asked for the same page again, not for the whole list. */
+static void test_page_again(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->on_list = list_busy;
+	start(fixture);
+	wait_told(fixture, "begin a/3 b/7 end/10 live");
+	assert_int_equal(fixture->lists, 5);
+}
+
+static void list_never_goes_on(struct fixture *fixture, struct http_conn *conn, size_t number)
+{
+	if (number == 1)
+		list_pages(fixture, conn, number);
+	else if (number <= 12)
+		http_reply(conn, 503, "", "");
+	else
+		list_two(fixture, conn, number);
+}
+
+/* Not for ever. */
+static void test_page_too_often(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->on_list = list_never_goes_on;
+	start_with(fixture, (struct reflector_options){.backoff_base_ms = 1});
+	wait_told(fixture, "begin a/3 begin a/3 b/7 end/10 live");
+	assert_int_equal(fixture->lists, 13);
 }
 
 /* More than the client takes. */
@@ -417,11 +477,14 @@ int main(void)
 		reflector_test(test_refused_watches),
 		reflector_test(test_server_away),
 		reflector_test(test_error_event),
+		reflector_test(test_errors_without_end),
 		reflector_test(test_gone_event),
 		reflector_test(test_gone_status),
 		reflector_test(test_continue_expires),
 		reflector_test(test_gone_list),
 		reflector_test(test_failing_lists),
+		reflector_test(test_page_again),
+		reflector_test(test_page_too_often),
 		reflector_test(test_page_too_large),
 		reflector_test(test_object_too_large),
 		reflector_test(test_one_warning),

@@ -372,6 +372,21 @@ static void test_deposed_by_silence(void **state)
 	stop(&f);
 }
 
+static void test_stopped_while_it_takes_the_lease(void **state)
+{
+	struct fixture f = {0};
+
+	(void)state;
+	start(&f, ELECTION_GRANTS_MEMBERS);
+	assert_true(run_until_count(f.loop, &f.writes, 1, limit_s));
+	assert_non_null(json_object_get(spec(&f), "holderIdentity"));
+	lease_release(f.lease, true);
+	assert_true(run_until_count(f.loop, &f.released, 1, limit_s));
+	assert_null(json_object_get(spec(&f), "holderIdentity"));
+	assert_int_equal(f.led, 0);
+	stop(&f);
+}
+
 static void test_freed_in_between(void **state)
 {
 	struct fixture f = {.silent = true};
@@ -560,6 +575,7 @@ int main(void)
 		cmocka_unit_test(test_record_refused),
 		cmocka_unit_test(test_deposed_by_another),
 		cmocka_unit_test(test_deposed_by_silence),
+		cmocka_unit_test(test_stopped_while_it_takes_the_lease),
 		cmocka_unit_test(test_freed_in_between),
 		cmocka_unit_test(test_process),
 		cmocka_unit_test(test_process_hidden),

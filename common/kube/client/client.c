@@ -471,6 +471,8 @@ struct kube_client *kube_client_new(struct ev_loop *loop, const struct kube_conf
 		kube_client_free(client);
 		return NULL;
 	}
+	if (options->exec_time_ms > 0)
+		client->credentials.exec.time_ms = options->exec_time_ms;
 	return client;
 }
 

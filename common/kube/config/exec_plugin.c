@@ -17,11 +17,14 @@
 #include <unistd.h>
 
 #include "common/base/buf.h"
+#include "common/base/log.h"
 #include "common/base/mem.h"
 
 #define INFO_VARIABLE "KUBERNETES_EXEC_INFO"
 
 enum { STDERR_SHOWN_BYTES = 1024, STDERR_MAX_BYTES = 64 * 1024, LINGER_MS = 500 };
+/* One that takes longer may wait for a person, whom it tells on stderr what to do. */
+enum { SILENT_MS = 1000 };
 
 extern char **environ;
 
@@ -39,12 +42,15 @@ struct exec_plugin {
 	exec_plugin_done *done;
 	void *arg;
 	int64_t time_ms;
-	struct ev_timer timer; /* the time allowed; once the child has ended, for the pipes */
+	struct ev_timer
+		timer; /* SILENT_MS; then the rest of the time allowed; once the child has ended, for the pipes */
 	struct ev_child child;
 	bool running;
 	int status;
 	struct output out;
 	struct output err;
+	bool aloud;   /* lines of stderr are logged as they come */
+	size_t shown; /* bytes of stderr that were */
 };
 
 /* ---- the end ---- */
@@ -193,6 +199,21 @@ static void on_output(struct ev_loop *loop, struct ev_io *io, int events)
 	look(plugin);
 }
 
+static void show_lines(struct exec_plugin *plugin)
+{
+	const struct buf *text = &plugin->err.text;
+	const char *end;
+
+	while (plugin->shown < text->len &&
+	       (end = memchr(text->data + plugin->shown, '\n', text->len - plugin->shown)) != NULL) {
+		const char *line = text->data + plugin->shown;
+
+		if (end > line)
+			log_warning("%s: %.*s", plugin->config->exec->place, (int)(end - line), line);
+		plugin->shown += (size_t)(end - line) + 1;
+	}
+}
+
 static void on_complaint(struct ev_loop *loop, struct ev_io *io, int events)
 {
 	struct exec_plugin *plugin = io->data;
@@ -201,11 +222,23 @@ static void on_complaint(struct ev_loop *loop, struct ev_io *io, int events)
 	(void)loop;
 	(void)events;
 	drain(plugin, stream);
+	if (plugin->aloud)
+		show_lines(plugin);
 	if (stream->too_much) { /* the end of it says why */
-		buf_consume(&stream->text, stream->text.len - STDERR_SHOWN_BYTES);
+		size_t gone = stream->text.len - STDERR_SHOWN_BYTES;
+
+		buf_consume(&stream->text, gone);
+		plugin->shown -= plugin->shown < gone ? plugin->shown : gone;
 		stream->too_much = false;
 	}
 	look(plugin);
+}
+
+static void set_timer(struct exec_plugin *plugin, int64_t ms)
+{
+	ev_timer_stop(plugin->loop, &plugin->timer);
+	ev_timer_set(&plugin->timer, (double)ms / 1000.0, 0.0);
+	ev_timer_start(plugin->loop, &plugin->timer);
 }
 
 static void on_child(struct ev_loop *loop, struct ev_child *child, int events)
@@ -218,9 +251,7 @@ static void on_child(struct ev_loop *loop, struct ev_child *child, int events)
 	plugin->status = child->rstatus;
 	drain(plugin, &plugin->out);
 	drain(plugin, &plugin->err);
-	ev_timer_stop(loop, &plugin->timer);
-	ev_timer_set(&plugin->timer, LINGER_MS / 1000.0, 0.0);
-	ev_timer_start(loop, &plugin->timer);
+	set_timer(plugin, LINGER_MS);
 	look(plugin);
 }
 
@@ -233,6 +264,12 @@ static void on_timer(struct ev_loop *loop, struct ev_timer *timer, int events)
 	(void)events;
 	if (!plugin->running) {
 		judge(plugin);
+		return;
+	}
+	if (!plugin->aloud && plugin->time_ms > SILENT_MS) {
+		plugin->aloud = true;
+		set_timer(plugin, plugin->time_ms - SILENT_MS);
+		show_lines(plugin);
 		return;
 	}
 	snprintf(what, sizeof(what), "did not end within %lld ms", (long long)plugin->time_ms);
@@ -432,10 +469,9 @@ struct exec_plugin *exec_plugin_start(struct ev_loop *loop, const struct kube_co
 	ev_child_init(&plugin->child, on_child, pid, 0);
 	plugin->child.data = plugin;
 	ev_child_start(loop, &plugin->child);
-	ev_timer_init(&plugin->timer, on_timer, (double)time_ms / 1000.0, 0.0);
+	ev_init(&plugin->timer, on_timer);
 	plugin->timer.data = plugin;
 	ev_now_update(loop);
-	ev_timer_stop(loop, &plugin->timer);
-	ev_timer_start(loop, &plugin->timer);
+	set_timer(plugin, time_ms < SILENT_MS ? time_ms : SILENT_MS);
 	return plugin;
 }

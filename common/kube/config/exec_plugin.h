@@ -1,5 +1,7 @@
 /* Runs an exec plugin once: a command that prints credentials. It does not block the loop: pipes carry its output, a
- * child watcher reports its end, and size and time are limited. Messages contain its stderr. */
+ * child watcher reports its end, and size and time are limited. A failure's message contains the end of its stderr. If
+ * it runs for more than a second, the lines of its stderr are logged as they come: it may wait for a person who signs
+ * in. */
 #ifndef KUBE_EXEC_PLUGIN_H
 #define KUBE_EXEC_PLUGIN_H
 
@@ -14,7 +16,7 @@ struct exec_plugin;
 
 enum {
 	EXEC_OUTPUT_MAX_BYTES = 1024 * 1024, /* with more output it is killed */
-	EXEC_TIME_MAX_MS = 60 * 1000,        /* then it is killed; a controller cannot sign in interactively */
+	EXEC_TIME_MAX_MS = 60 * 1000,        /* then it is killed, unless the client allows more */
 };
 
 /* credential: owned by the callee (exec_credential_free), or NULL and why, which names the plugin. The plugin is freed
