@@ -67,7 +67,7 @@ command_of() { # stage
 say_failures() { # stage
 	echo "Failed in $1:"
 	if grep -qE '(^|: )not ok ' "$logs/$1"; then
-		grep -E -A 12 --no-group-separator '(^|: )not ok ' "$logs/$1" | grep -v '# SKIP' | head -n 60
+		grep -E -A 40 --no-group-separator '(^|: )not ok ' "$logs/$1" | grep -v '# SKIP' | head -n 150
 	else
 		tail -n 20 "$logs/$1"
 	fi

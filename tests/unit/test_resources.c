@@ -297,15 +297,17 @@ static void test_full_disk_for_the_log(void **state)
 	char directory[TEMP_PATH_SIZE];
 	cleanup_free char *log = NULL;
 	cleanup_free char *other = NULL;
-	cleanup_free char *text = mem_calloc(1, 65537);
+	cleanup_free char *text = NULL;
 	static char half[32768];
-	int saved = dup(STDERR_FILENO);
+	int saved;
 	int fd;
 	ssize_t len;
 	char *last;
 
 	(void)state;
 	mount_small_disk(directory);
+	saved = dup(STDERR_FILENO);
+	text = mem_calloc(1, 65537);
 	log = mem_printf("%s/log", directory);
 	other = mem_printf("%s/other", directory);
 	fd = open(other, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
