@@ -106,6 +106,14 @@ static int read_attempt_times(const struct json_field *attempt, int32_t *id, int
 	return json_field_time(attempt, "completionTime", completion_time, err);
 }
 
+/* An attempt that is still to be created has no object. Somebody may have set back the state alone: the object that the
+ * UID names would neither be adopted nor leave room for another one. */
+static void forget_object(char **instance_uid, char **uid)
+{
+	mem_replace(instance_uid, NULL);
+	mem_replace(uid, NULL);
+}
+
 static int read_task_attempt(const struct json_field *task, enum attempt_state state, struct task_attempt_status *out,
 			     struct error *err)
 {
@@ -118,9 +126,12 @@ static int read_task_attempt(const struct json_field *task, enum attempt_state s
 	    json_field_text(&attempt, "podUID", &out->pod_uid, err) < 0 ||
 	    json_field_text(&attempt, "podNodeName", &out->pod_node_name, err) < 0 ||
 	    json_field_text(&attempt, "podIP", &out->pod_ip, err) < 0 ||
-	    json_field_text(&attempt, "podHostIP", &out->pod_host_ip, err) < 0)
+	    json_field_text(&attempt, "podHostIP", &out->pod_host_ip, err) < 0 ||
+	    read_completion(&attempt, state, &out->completion, err) < 0)
 		return -1;
-	return read_completion(&attempt, state, &out->completion, err);
+	if (state == STATE_CREATION_PENDING)
+		forget_object(&out->instance_uid, &out->pod_uid);
+	return 0;
 }
 
 static int read_task(const struct json_field *task, struct task_status *out, struct error *err)
@@ -233,6 +244,8 @@ static int read_attempt(const struct json_field *status, enum attempt_state stat
 		return -1;
 	if (out->config_map_uid != NULL && out->instance_uid == NULL)
 		return json_field_wrong(&attempt, "instanceUID", "a string", err);
+	if (state == STATE_CREATION_PENDING)
+		forget_object(&out->instance_uid, &out->config_map_uid);
 	if (json_field_list(&attempt, "taskRoleStatuses", &roles, err) < 0)
 		return -1;
 	if (roles.value == NULL && !is_null(json_object_get(attempt.value, "taskRoleStatusesCompressed")))

@@ -213,6 +213,19 @@ static void keep_refusal(struct slot *slot, const struct call *call, const struc
 		keep_error(slot, call, answer);
 }
 
+/* A missing right, or an admission webhook that objects: nothing goes on before somebody repairs that. */
+static void note_refusal(struct framework *framework, const char *reason, const char *verb, const char *name,
+			 const struct call_answer *answer, const struct sync_time *time)
+{
+	if (answer->http_status / 100 != 4 || answer->http_status == HTTP_CONFLICT ||
+	    answer->http_status == HTTP_TOO_MANY_REQUESTS || time->boot_ms < framework->refused_again_ms)
+		return;
+	framework->refused_again_ms = time->boot_ms + REPORT_AGAIN_MS;
+	framework->refused_reason = reason;
+	free(framework->refused);
+	framework->refused = mem_printf("Failed to %s %s: %s", verb, name, answer->message);
+}
+
 static struct request_backoff *get_backoff(struct framework *framework, const struct slot *slot)
 {
 	return slot_is_owned(slot) ? &framework->owned_calls : &framework->others;
@@ -222,6 +235,9 @@ static void get_failed(struct framework *framework, struct slot *slot, const str
 		       const struct call_answer *answer, const struct sync_time *time, struct random *random)
 {
 	keep_refusal(slot, call, answer);
+	if (slot->kind == SLOT_POD || slot->kind == SLOT_CONFIG_MAP)
+		note_refusal(framework, slot->kind == SLOT_POD ? "FailedGetPod" : "FailedGetConfigMap", "get",
+			     slot->name, answer, time);
 	backoff_fail(get_backoff(framework, slot), random, time->boot_ms, answer->retry_after_ms);
 }
 
@@ -351,6 +367,9 @@ static void answer_delete(struct framework *framework, struct slot *slot, const 
 		if (answer->http_status == HTTP_CONFLICT)
 			slot->known = SLOT_IN_DOUBT;
 		keep_refusal(slot, call, answer);
+		if (slot->kind == SLOT_POD || slot->kind == SLOT_CONFIG_MAP)
+			note_refusal(framework, slot->kind == SLOT_POD ? "FailedDeletePod" : "FailedDeleteConfigMap",
+				     "delete", slot->name, answer, time);
 		backoff_fail(&framework->others, random, time->boot_ms, answer->retry_after_ms);
 	}
 }
@@ -361,10 +380,12 @@ static void answer_delete_framework(struct framework *framework, const struct ca
 {
 	if (framework->uid == NULL || strcmp(framework->uid, call->uid) != 0)
 		return;
-	/* Accepted, or gone already: an event reports it. */
-	if (answer->http_status / 100 == 2 || answer->absent || answer->http_status == HTTP_CONFLICT)
+	/* Accepted, or gone already: an event reports it. (409: another uid has the name, or something else is in
+	 * conflict) */
+	if (answer->http_status / 100 == 2 || answer->absent)
 		return;
 	framework->retention_sent = false;
+	note_refusal(framework, "FailedDeleteFramework", "delete", framework->name, answer, time);
 	backoff_fail(&framework->others, random, time->boot_ms, answer->retry_after_ms);
 }
 

@@ -1,8 +1,11 @@
 /* status.conditions, made from the state (CONTRACT.md §3); see rules.h. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "reconciler/sync/rules.h"
+
+#define SUSPENDING "Suspending"
 
 static void set_condition(struct reconcile *reconcile, enum condition_type type, enum condition_value value,
 			  const char *reason, const char *message)
@@ -41,8 +44,20 @@ void conditions_update(struct reconcile *reconcile)
 		set_condition(reconcile, CONDITION_SUCCEEDED, CONDITION_UNKNOWN, attempt_state_name(status->state), "");
 }
 
-void condition_set_suspended(struct reconcile *reconcile, bool suspended)
+void condition_set_suspended(struct reconcile *reconcile, enum suspended suspended)
 {
-	set_condition(reconcile, CONDITION_SUSPENDED, suspended ? CONDITION_TRUE : CONDITION_FALSE,
-		      suspended ? "Suspended" : "NotSuspended", "");
+	static const char *const reasons[] = {
+		[SUSPENDED_NOT] = "NotSuspended", [SUSPENDED_SOON] = SUSPENDING, [SUSPENDED_NOW] = "Suspended"};
+
+	set_condition(reconcile, CONDITION_SUSPENDED, suspended == SUSPENDED_NOW ? CONDITION_TRUE : CONDITION_FALSE,
+		      reasons[suspended], "");
+}
+
+enum suspended condition_suspended(const struct framework *framework)
+{
+	const struct condition *condition = &framework->status.conditions[CONDITION_SUSPENDED];
+
+	if (condition->value == CONDITION_TRUE)
+		return SUSPENDED_NOW;
+	return strcmp(condition->reason, SUSPENDING) == 0 ? SUSPENDED_SOON : SUSPENDED_NOT;
 }

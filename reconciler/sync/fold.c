@@ -65,8 +65,9 @@ static bool all_dirty(const struct framework *framework)
 static bool rests(const struct framework *framework)
 {
 	if (framework->version != framework->written || framework->waiting != NULL || framework->problem != NULL ||
-	    framework->managed_by_others || framework->templates != NULL || !config_map_rests(&framework->config_map) ||
-	    !owned_rest(framework) || !tasks_rest(framework) || (framework->dirty != NULL && !all_dirty(framework)))
+	    framework->refused != NULL || framework->managed_by_others || framework->templates != NULL ||
+	    !config_map_rests(&framework->config_map) || !owned_rest(framework) || !tasks_rest(framework) ||
+	    (framework->dirty != NULL && !all_dirty(framework)))
 		return false;
 	for (const struct slot *slot = framework->slots; slot != NULL; slot = slot->hh.next)
 		if (!slot_rests(slot))

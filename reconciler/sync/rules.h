@@ -219,8 +219,13 @@ bool slots_stragglers_gone(struct reconcile *reconcile);
 
 /* Brings Running, Completed and Succeeded up to date with the state and the counters. */
 void conditions_update(struct reconcile *reconcile);
-/* Sets the condition Suspended, which a Framework has once spec.suspend was used. */
-void condition_set_suspended(struct reconcile *reconcile, bool suspended);
+/* What the condition Suspended says: False; False, and that an attempt is held until Pods and ConfigMap are gone; True.
+ */
+enum suspended { SUSPENDED_NOT, SUSPENDED_SOON, SUSPENDED_NOW };
+/* Sets the condition, which a Framework has once spec.suspend was used. */
+void condition_set_suspended(struct reconcile *reconcile, enum suspended suspended);
+/* SUSPENDED_NOT also without the condition. */
+enum suspended condition_suspended(const struct framework *framework);
 
 /* ---- snapshot.c: CONTRACT.md §14 ---- */
 

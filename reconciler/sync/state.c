@@ -457,5 +457,6 @@ void framework_free(struct framework *framework)
 	free(framework->metadata_text);
 	free(framework->spec_text);
 	free(framework->problem);
+	free(framework->refused);
 	free(framework);
 }

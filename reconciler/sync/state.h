@@ -216,6 +216,10 @@ struct framework {
 	bool scale;              /* the spec, or a Task it no longer wants, has changed: rescale is to be looked at */
 	unsigned waits_reported; /* kinds of waits (enum pod_wait_kind) that Events of this attempt have reported */
 	bool retention_sent;     /* the Framework's own deletion is on the way */
+	/* A DELETE or a GET that the API server refused, for an Event; NULL: none, or it is reported. */
+	char *refused;
+	const char *refused_reason;
+	int64_t refused_again_ms; /* CLOCK_BOOTTIME from which on the next one is reported */
 
 	struct request_backoff creates;
 	struct request_backoff others;

@@ -69,32 +69,45 @@ void framework_resume(struct reconcile *reconcile)
 void suspend_leave(struct reconcile *reconcile)
 {
 	struct framework *framework = reconcile->framework;
+	enum suspended was = condition_suspended(framework);
 
-	if (framework->status.conditions[CONDITION_SUSPENDED].value != CONDITION_TRUE || suspend_wanted(framework))
+	if (was == SUSPENDED_NOT || suspend_wanted(framework))
 		return;
-	condition_set_suspended(reconcile, false);
-	if (!suspend_asked(framework))
+	condition_set_suspended(reconcile, SUSPENDED_NOT);
+	/* (else the attempt that is to end with -240 decides) */
+	if (!suspend_asked(framework) && (was == SUSPENDED_NOW || framework->status.state == STATE_CREATION_PENDING))
 		framework_resume(reconcile);
 	framework_touch(reconcile, WRITE_NOW);
 	framework->hold = framework->version; /* nothing is created while the stored status says Suspended */
 }
 
+/* What the condition has to say; a Framework that was suspended stays so. */
+static enum suspended suspended_by_now(const struct framework *framework)
+{
+	enum suspended was = condition_suspended(framework);
+
+	if (was == SUSPENDED_NOW || !suspend_wanted(framework) || framework->status.state != STATE_CREATION_PENDING ||
+	    suspend_in_doubt(framework))
+		return was;
+	return framework_has_nothing(framework) ? SUSPENDED_NOW : SUSPENDED_SOON;
+}
+
 void suspend_enter(struct reconcile *reconcile)
 {
 	struct framework *framework = reconcile->framework;
-	const struct condition *condition = &framework->status.conditions[CONDITION_SUSPENDED];
-	bool suspended = suspend_wanted(framework) && framework_at_rest(framework);
+	bool said = framework->status.conditions[CONDITION_SUSPENDED].last_transition_time != 0;
+	enum suspended was = condition_suspended(framework);
+	enum suspended suspended = suspended_by_now(framework);
 
-	if (suspended)
+	if (suspend_wanted(framework) && framework_at_rest(framework))
 		slots_forget_lost(framework);
-	if (!suspend_asked(framework) ||
-	    (condition->last_transition_time != 0 && (!suspended || condition->value == CONDITION_TRUE)))
+	if (!suspend_asked(framework) || (said && suspended == was))
 		return;
 	condition_set_suspended(reconcile, suspended);
-	if (suspended && framework->spec.suspend)
+	if (suspended == SUSPENDED_NOW && framework->spec.suspend)
 		plan_event(reconcile->plan, false, "FrameworkSuspended",
 			   "Framework is suspended: none of its Pods exists any more");
-	else if (suspended)
+	else if (suspended == SUSPENDED_NOW)
 		plan_event(reconcile->plan, false, "FrameworkSuspended",
 			   "Framework is suspended until Kueue admits it: it waits in the queue %s",
 			   framework->kueue.queue);

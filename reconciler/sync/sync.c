@@ -61,6 +61,8 @@ static void config_map_present(struct reconcile *reconcile)
 				   ? ""
 				   : " without Tasks: it does not complete until Tasks are added or executionType is "
 				     "Stop");
+	} else if (framework->status.state < STATE_DELETION_PENDING && framework_completing(framework)) {
+		attempt_complete(reconcile, NULL, false); /* somebody has set back the state alone */
 	}
 }
 
@@ -222,6 +224,7 @@ static void decide_retry(struct reconcile *reconcile)
 	struct framework_status *status = &framework->status;
 	struct retry_decision decision = retry_decide(&framework->spec.retry, &status->retry,
 						      status->attempt.completion);
+	bool cut_short = framework->spec.execution_type == EXECUTION_STOP || suspend_wanted(framework);
 	int64_t backoff_sec = 0;
 
 	if (!decision.retry) {
@@ -236,7 +239,7 @@ static void decide_retry(struct reconcile *reconcile)
 	if (decision.conflict) {
 		status->retry.delay_sec = random_between(reconcile->random, reconcile->config->conflict_delay_min_sec,
 							 reconcile->config->conflict_delay_max_sec);
-		if (status->retry.delay_sec > 0)
+		if (status->retry.delay_sec > 0 && !cut_short)
 			plan_event(reconcile->plan, false, "FrameworkRetryDelayed",
 				   "Framework is retried in %lld s, because others may need the same resources now",
 				   (long long)status->retry.delay_sec);
@@ -246,9 +249,10 @@ static void decide_retry(struct reconcile *reconcile)
 						status->attempt.run_time, status->attempt.completion_time);
 	if (backoff_sec > status->retry.delay_sec) {
 		status->retry.delay_sec = backoff_sec;
-		plan_event(reconcile->plan, false, "FrameworkRetryDelayed",
-			   "Framework is retried in %lld s by retryPolicy.backoff: retry %d in a row",
-			   (long long)backoff_sec, (int)status->retry.backoff_count);
+		if (!cut_short)
+			plan_event(reconcile->plan, false, "FrameworkRetryDelayed",
+				   "Framework is retried in %lld s by retryPolicy.backoff: retry %d in a row",
+				   (long long)backoff_sec, (int)status->retry.backoff_count);
 	}
 	framework_touch(reconcile, WRITE_NOW);
 	framework->decided = framework->version;
@@ -335,6 +339,8 @@ static void create_config_map(struct reconcile *reconcile)
 	if (suspend_wanted(framework) && !slot_ours(slot, framework->uid)) {
 		if (suspend_in_doubt(framework))
 			slot_send_get(reconcile, slot, NULL);
+		else if (slot->meta != NULL)
+			slot_report_conflict(reconcile, slot, framework->status.transition_time);
 		return;
 	}
 	if (framework->spec.execution_type == EXECUTION_CREATE)
@@ -499,6 +505,16 @@ static void sync_release(struct reconcile *reconcile)
 	plan_wake(reconcile->plan, framework->sweep_at_ms);
 }
 
+static void report_refusal(struct reconcile *reconcile)
+{
+	struct framework *framework = reconcile->framework;
+
+	if (framework->refused == NULL)
+		return;
+	plan_event(reconcile->plan, true, framework->refused_reason, "%s", framework->refused);
+	mem_replace(&framework->refused, NULL);
+}
+
 void framework_sync(struct framework *framework, const struct sync_config *config, const struct sync_time *time,
 		    struct random *random, struct plan *plan)
 {
@@ -533,6 +549,7 @@ void framework_sync(struct framework *framework, const struct sync_config *confi
 			sync_release(&reconcile);
 		return;
 	}
+	report_refusal(&reconcile);
 	/* Slots that wait for the fence are not looked at again before a write has succeeded. */
 	reconcile.fence_wanted = framework_fenced(framework) && framework->waiting != NULL;
 	if (time->boot_ms >= framework->sweep_at_ms) {

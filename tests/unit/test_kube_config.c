@@ -144,6 +144,7 @@ static void test_proxy_as_in_go(void **state)
 		cleanup_free char *text = mem_printf(
 			HEAD CLUSTER "    server: HTTPS://h/\n    proxy-url: \"%s\"\n" USER "    {}\n", cases[i][0]);
 
+		kube_config_free(&fixture->config);
 		load(fixture, text);
 		assert_string_equal(fixture->config.server, "https://h");
 		assert_string_equal(fixture->config.proxy_url, cases[i][1]);

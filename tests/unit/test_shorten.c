@@ -20,6 +20,7 @@ static void fail_task(struct world *w, size_t index, struct completion *completi
 	struct task_status *task = world_task(w, 0, index);
 	char uuid[UUID_SIZE];
 
+	task->state = STATE_ATTEMPT_COMPLETED;
 	mem_replace(&task->attempt.pod_uid, random_uuid(&w->random, uuid));
 	free(task->attempt.instance_uid);
 	task->attempt.instance_uid = mem_printf("0_%s", task->attempt.pod_uid);

@@ -67,6 +67,55 @@ static void test_adopted_after_edit(void **state)
 	}
 }
 
+/* Somebody sets back a state by hand, and nothing else: what is there is taken up again. A state that is set back
+ * behind an end goes forward to it. */
+static void test_state_set_back(void **state)
+{
+	static const struct {
+		const char *at;
+		enum attempt_state to;
+	} rows[] = {
+		{"status.attemptStatus.taskRoleStatuses.0.taskStatuses.0", STATE_CREATION_PENDING},
+		{"status", STATE_CREATION_PENDING},
+		{"status", STATE_RUNNING},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		bool ending = rows[i].to == STATE_RUNNING;
+		struct world w;
+
+		world_begin_of(&w, 1, "", "", "");
+		world_settle(&w);
+		world_pod_phase(&w, "f-a-0", "Running");
+		world_settle(&w);
+		if (ending) {
+			w.fault = (struct world_fault){.kind = CALL_DELETE_CONFIG_MAP,
+						       .count = INT32_MAX,
+						       .http_status = 500,
+						       .reason = "",
+						       .message = "down"};
+			world_edit_of(&w, 1, "", "", ",'executionType':'Stop'");
+			world_settle_for(&w, 1000);
+			w.fault.count = 0;
+		}
+		json_object_set_new(json_at(w.object, rows[i].at), "state",
+				    json_string(attempt_state_name(rows[i].to)));
+		world_stamp(&w, w.object);
+		world_restart(&w);
+		world_clear_log(&w);
+		world_settle_for(&w, 60000);
+		if (ending)
+			assert_state(&w, STATE_COMPLETED);
+		else
+			assert_task(&w, 0, 0, STATE_RUNNING);
+		assert_int_equal(w.made[CALL_CREATE_CONFIG_MAP], 0);
+		assert_int_equal(w.made[CALL_CREATE_POD], 0);
+		assert_int_equal(w.made[CALL_DELETE_POD], 0);
+		world_end(&w);
+	}
+}
+
 /* What differs in its identity, or is deleting, is not adopted: it goes, then a new one is made. */
 static void test_not_adopted(void **state)
 {
@@ -353,6 +402,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_adopted_after_restart),
 		cmocka_unit_test(test_adopted_after_edit),
+		cmocka_unit_test(test_state_set_back),
 		cmocka_unit_test(test_not_adopted),
 		cmocka_unit_test(test_not_adopted_beside_create),
 		cmocka_unit_test(test_config_map_not_adopted),

@@ -119,6 +119,39 @@ static void test_suspended(void **state)
 	world_end(&w);
 }
 
+/* It is held, and something keeps it from being Suspended: the time until it resumes does not count either. */
+static void test_held(void **state)
+{
+	struct world w;
+
+	(void)state;
+	/* a Pod of an attempt whose ConfigMap was deleted in the background, on a node that is lost */
+	world_begin_of(&w, 1, "", "", DEADLINE);
+	world_settle(&w);
+	world_pod_phase(&w, "f-a-0", "Running");
+	world_settle(&w);
+	w.slow_kubelet = true;
+	world_edit_of(&w, 1, "", "", DEADLINE ",'suspend':true");
+	world_settle(&w);
+	world_pod_deleting(&w, "f-a-0");
+	world_settle(&w);
+	world_config_map_gone(&w);
+	world_pass(&w, 86400);
+	assert_state(&w, STATE_CREATION_PENDING);
+	assert_string_equal(w.framework->status.conditions[CONDITION_SUSPENDED].reason, "Suspending");
+	world_restart(&w);
+	world_pod_gone(&w, "f-a-0");
+	world_edit_of(&w, 1, "", "", DEADLINE);
+	w.slow_kubelet = false;
+	world_pass(&w, 98);
+	assert_state(&w, STATE_PREPARING);
+	assert_string_equal(w.framework->status.conditions[CONDITION_SUSPENDED].reason, "NotSuspended");
+	assert_int_equal(w.framework->status.resume_time, w.framework->status.start_time + 86400);
+	settle_all(&w, 3);
+	assert_code(&w, CODE_ACTIVE_DEADLINE_EXCEEDED);
+	world_end(&w);
+}
+
 /* Set, moved and taken away while it runs; a Stop goes first. */
 static void test_is_a_level(void **state)
 {
@@ -202,7 +235,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_in_each_state), cmocka_unit_test(test_over_retries),
 		cmocka_unit_test(test_too_late),      cmocka_unit_test(test_suspended),
-		cmocka_unit_test(test_is_a_level),    cmocka_unit_test(test_ttl),
+		cmocka_unit_test(test_held),          cmocka_unit_test(test_is_a_level),
+		cmocka_unit_test(test_ttl),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

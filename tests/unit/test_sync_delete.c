@@ -438,6 +438,71 @@ static void test_label_lost_while_deleting(void **state)
 	world_end(&w);
 }
 
+#define TTL ",'ttlSecondsAfterCompleted':10"
+#define STOP ",'executionType':'Stop'"
+
+static void refuse(struct world *w, enum call_kind kind, int count, int http_status, const char *reason)
+{
+	w->fault = (struct world_fault){.kind = kind,
+					.count = count,
+					.http_status = http_status,
+					.reason = reason,
+					.message = "denied by protect"};
+}
+
+/* Deletions that are refused: an Event has the reason, once in half an hour, and they are asked for until granted. */
+static void test_refused(void **state)
+{
+	static const struct {
+		enum call_kind kind;
+		const char *event;
+	} rows[] = {
+		{CALL_DELETE_CONFIG_MAP, "FailedDeleteConfigMap: Failed to delete f-attempt: denied by protect\n"},
+		{CALL_DELETE_POD, "FailedDeletePod: Failed to delete f-a-0: denied by protect\n"},
+		{CALL_DELETE_FRAMEWORK, "FailedDeleteFramework: Failed to delete f: denied by protect\n"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct world w;
+		const char *found;
+
+		world_begin_of(&w, 1, "", "", TTL);
+		world_settle(&w);
+		refuse(&w, rows[i].kind, INT32_MAX, 403, "Forbidden");
+		if (rows[i].kind == CALL_DELETE_POD)
+			world_pod_exit(&w, "f-a-0", 0, "");
+		else
+			world_edit_of(&w, 1, "", "", TTL STOP);
+		world_pass(&w, 20 * 60);
+		found = strstr(w.events.data, rows[i].event);
+		if (found == NULL)
+			fail_msg("%s", w.events.data);
+		assert_null(strstr(found + 1, rows[i].event));
+		world_pass(&w, 20 * 60);
+		assert_non_null(strstr(found + 1, rows[i].event));
+		assert_int_equal(meta_str(w.object, "deletionTimestamp") != NULL, false);
+		w.fault.count = 0;
+		world_pass(&w, 180);
+		assert_non_null(meta_str(w.object, "deletionTimestamp"));
+		world_end(&w);
+	}
+}
+
+/* A conflict says that somebody else has the name now, of which an event follows, or that something else changed. */
+static void test_conflict_at_the_end(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin_of(&w, 1, "", "", TTL STOP);
+	refuse(&w, CALL_DELETE_FRAMEWORK, 1, 409, "Conflict");
+	world_pass(&w, 180);
+	assert_int_equal(w.made[CALL_DELETE_FRAMEWORK], 2);
+	assert_non_null(meta_str(w.object, "deletionTimestamp"));
+	world_end(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -457,6 +522,8 @@ int main(void)
 		cmocka_unit_test(test_late_pod),
 		cmocka_unit_test(test_late_pod_waits_for_write),
 		cmocka_unit_test(test_label_lost_while_deleting),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_conflict_at_the_end),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -470,6 +470,36 @@ static void test_view_of_suspended(void **state)
 }
 
 /* The Framework of another controller is left alone, whatever is in it, and taken up when it becomes ours. */
+/* Another object has the ConfigMap's name: an Event says so, once, while the Framework is held, too. */
+static void test_name_is_taken(void **state)
+{
+	static const char spec[] = "{'suspend':%s,'activeDeadlineSec':1000,'taskRoles':[{'name':'a','taskNumber':1,"
+				   "'task':{'pod':{'spec':{}}}}]}";
+	cleanup_free char *held = mem_printf(spec, "true");
+	cleanup_free char *resumed = mem_printf(spec, "false");
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	world_put(&w,
+		  "{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'f-attempt','namespace':'ns','uid':'other',"
+		  "'labels':{'FC_FRAMEWORK_NAME':'f'}}}",
+		  true);
+	world_tell_config_map(&w);
+	world_create_framework(&w, held, NULL);
+	world_settle(&w);
+	world_pass(&w, 86400);
+	assert_suspended(&w, "False");
+	assert_string_equal(w.events.data,
+			    "NamingConflict: ConfigMap f-attempt with uid other is controlled by nobody and not by "
+			    "this Framework: the controller does not change it, and waits until somebody deletes it\n");
+	world_edit(&w, resumed);
+	world_config_map_gone(&w);
+	world_settle(&w);
+	assert_state(&w, STATE_PREPARING);
+	world_end(&w);
+}
+
 static void test_managed_by_others(void **state)
 {
 	struct world w;
@@ -512,6 +542,7 @@ int main(void)
 		cmocka_unit_test(test_config_map_unlabelled),
 		cmocka_unit_test(test_view_that_lags),
 		cmocka_unit_test(test_view_of_suspended),
+		cmocka_unit_test(test_name_is_taken),
 		cmocka_unit_test(test_managed_by_others),
 	};
 
