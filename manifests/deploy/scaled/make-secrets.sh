@@ -6,6 +6,10 @@
 # Creates only missing files. FC_WATCHER: the program, if it is not in the PATH.
 set -eu
 umask 077
+if ! command -v "${FC_WATCHER:-fc-watcher}" >/dev/null; then
+	echo "make-secrets.sh: ${FC_WATCHER:-fc-watcher}: not found: run make, and set FC_WATCHER=\$PWD/build/fc-watcher" >&2
+	exit 1
+fi
 cd "$(dirname "$0")"
 mkdir -p secrets/tls
 for name in fc-reconciler fc-barrier; do

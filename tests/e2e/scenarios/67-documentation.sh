@@ -163,10 +163,13 @@ END
     for namespace in team-a team-b; do kubectl create namespace $namespace; done
     blocks_of manifests/README.md "sh operator" >"$work/commands"
     inline_commands manifests/README.md '^kubectl -n frameworkcontroller scale ' >>"$work/commands"
-    expect "commands of manifests/README.md" "$(grep -c . "$work/commands")" 18
+    expect "commands of manifests/README.md" "$(grep -c . "$work/commands")" 20
     (cd "$work" && PATH=$work/bin:$PATH timeout $((60 * PATIENCE)) bash -eux commands) ||
         fail "these commands fail: $(cat "$work/commands")"
-    expect "may a gang of team-a ask" "$(kubectl -n team-a auth can-i get frameworks --as=system:serviceaccount:team-a:default)" yes
+    for namespace in team-a team-b; do
+        expect "may a gang of $namespace ask" \
+            "$(kubectl -n $namespace auth can-i get frameworks --as=system:serviceaccount:$namespace:default)" yes
+    done
     expect "reconcilers" "$(kubectl -n frameworkcontroller get statefulset fc-reconciler -o jsonpath='{.spec.replicas}')" 8
 
     mkdir -p "$work/own/frameworkcontroller"

@@ -30,9 +30,11 @@ no_cluster_roles() {
     ! is_allowed "$account" list "" pods && ! is_allowed "$account" create "" pods
 }
 
-expect_same_network_rights() {
+expect_same_other_rights() {
     expect "rights of Role fc-reconciler-network" "$(rules_of Role fc-reconciler-network "$root/manifests/rbac/namespaced/network.yaml")" \
         "$(rules_of ClusterRole fc-reconciler-network "$root/manifests/rbac/network/services.yaml")"
+    expect "rights of Role frameworkbarrier" "$(rules_of Role frameworkbarrier "$root/manifests/rbac/namespaced/init.yaml")" \
+        "$(rules_of ClusterRole frameworkbarrier "$root/manifests/rbac/roles/init.yaml")"
 }
 
 # The Roles of a namespace give what the ClusterRoles of the same names give, and nothing gives more.
@@ -62,7 +64,7 @@ run_namespaces() {
     for namespace in "$one" "$two" "$other"; do kubectl create namespace "$namespace" >/dev/null; done
     expect_same_rights fc-watcher
     expect_same_rights fc-reconciler
-    expect_same_network_rights
+    expect_same_other_rights
     # its own namespace, where the Lease is, may be one of them
     own=$(lease_namespace)
     restrict_to "$one" "$two" "$own"
