@@ -21,6 +21,17 @@ static bool is_completed(const json_t *object)
 	return strcmp(view_text(json_object_get(object, "status"), "state"), attempt_state_name(STATE_COMPLETED)) == 0;
 }
 
+void note_change(struct cli *cli, const json_t *object)
+{
+	const json_t *owner = view_controller(object);
+
+	if (owner != NULL)
+		cli_note(cli,
+			 "Framework %s is controlled by %s %s, whose controller may undo this: change that %s instead",
+			 view_text(json_object_get(object, "metadata"), "name"), view_text(owner, "kind"),
+			 view_text(owner, "name"), view_text(owner, "kind"));
+}
+
 /* Notes the field that still keeps the Framework from running. */
 static void note_what_holds(struct cli *cli, const char *done, const char *name, const json_t *spec)
 {
@@ -49,6 +60,7 @@ static int change_one(struct cli *cli, const struct change *change, const char *
 		cli_note(cli, "Framework %s is Completed already: this changes nothing any more", name);
 	else
 		note_what_holds(cli, change->done, name, json_object_get(object, "spec"));
+	note_change(cli, object);
 	show_done(cli, object, change->done);
 	return 0;
 }

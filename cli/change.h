@@ -1,9 +1,11 @@
-/* Deleting a Framework, for delete and retry. */
+/* Changing and deleting a Framework, for several commands. */
 #ifndef CLI_CHANGE_H
 #define CLI_CHANGE_H
 
 #include "cli/cli.h"
 
+/* Notes what undoes a change of the Framework's spec: another controller. */
+void note_change(struct cli *cli, const json_t *object);
 /* Deletes it with propagation Foreground, if it has this uid (NULL: any). 0, or a code and *err. */
 int delete_framework(struct cli *cli, const char *name, const char *uid, struct error *err);
 /* Waits, for --timeout if that is given, until no Framework of that name and uid exists. 0, or a code and *err. */

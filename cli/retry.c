@@ -160,6 +160,19 @@ static int replace(struct cli *cli, struct retry *retry, struct error *err)
 
 /* ---- the command ------------------------------------------------------------------------------------------------- */
 
+/* A copy would be nobody's: its controller would neither count it nor delete it. */
+static int check_controller(const json_t *object, struct error *err)
+{
+	const json_t *owner = view_controller(object);
+
+	if (owner == NULL)
+		return 0;
+	error_set(err, "Framework %s is controlled by %s %s, expected no controller: create that %s again instead",
+		  view_text(json_object_get(object, "metadata"), "name"), view_text(owner, "kind"),
+		  view_text(owner, "name"), view_text(owner, "kind"));
+	return CLI_FAILED;
+}
+
 static int check_completed(const json_t *object, struct error *err)
 {
 	const char *state = view_text(json_object_get(object, "status"), "state");
@@ -175,8 +188,10 @@ static int run(struct cli *cli, struct retry *retry, struct error *err)
 {
 	const struct options *options = &cli->options;
 	cleanup_free char *done = NULL;
-	int code = check_completed(retry->old, err);
+	int code = check_controller(retry->old, err);
 
+	if (code == 0)
+		code = check_completed(retry->old, err);
 	if (code != 0)
 		return code;
 	if (options->replace)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/change.h"
 #include "cli/commands.h"
 #include "cli/show.h"
 #include "cli/view/scale.h"
@@ -79,8 +80,10 @@ static int scale(struct cli *cli, struct scale_wish *wishes, size_t count, struc
 	code = cli_send(cli, "PATCH", path, JSON_PATCH, patch, &scaling.after, err);
 	if (code != 0 && code != CLI_FORBIDDEN)
 		code = judge(cli, &scaling, code, err);
-	if (code == 0)
+	if (code == 0) {
+		note_change(cli, scaling.after);
 		show_done(cli, scaling.after, "scaled");
+	}
 	json_decref(scaling.after);
 	return code;
 }

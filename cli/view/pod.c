@@ -32,14 +32,7 @@ char *finalizers_text(const json_t *object)
 
 const char *controller_uid_of(const json_t *object)
 {
-	const json_t *owner;
-	size_t i;
-
-	json_array_foreach(json_path(object, "metadata", "ownerReferences", NULL), i, owner) {
-		if (json_bool(owner, "controller", false))
-			return view_text(owner, "uid");
-	}
-	return "";
+	return view_text(view_controller(object), "uid");
 }
 
 static const json_t *spec_of_init(const struct pod_view *pod, const char *name)

@@ -14,5 +14,7 @@ static inline const char *view_text(const json_t *object, const char *name)
 
 /* Whether status.conditions has one of that type with status True. */
 bool view_condition(const json_t *object, const char *type);
+/* The entry of metadata.ownerReferences with controller: true, or NULL. Borrowed. */
+const json_t *view_controller(const json_t *object);
 
 #endif

@@ -12,12 +12,11 @@ static const struct wait_row rows[] = {
 			.name = "never-starts",
 			.one = "can never start: the kubelet reports",
 			.many = "can never start: the kubelet reports",
-			.advice = "Correct the template (kubectl edit framework), and delete the Pods so that "
-				  "they "
-				  "are made from it; with task.pendingPolicy the controller ends such Tasks "
-				  "itself.",
+			.advice = "Correct the template, and delete the Pods so that they are made from it; with "
+				  "task.pendingPolicy the controller ends such Tasks itself.",
 			.quotes_message = true,
 			.describe = true,
+			.edit = true,
 		},
 	[WAIT_START] =
 		{

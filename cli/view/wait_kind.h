@@ -41,6 +41,7 @@ struct wait_row {
 	const char *advice;  /* NULL: none */
 	bool quotes_message; /* a message of Kubernetes follows */
 	bool describe;       /* kubectl describe of the Pod shows more */
+	bool edit;           /* a change of the spec ends it */
 	bool service;        /* does not hold once the Service of spec.network is the Framework's */
 	/* Tasks without a Pod wait for this if the latest Event of those that rows name has one of these reasons. NULL:
 	 * no Event reports it. */

@@ -159,6 +159,24 @@ static void describe_pod(const struct completion *completion, struct why *why)
 	}
 }
 
+static void say_meaning(const struct framework_view *framework, int32_t code, struct why *why)
+{
+	const json_t *owner = view_controller(framework->object);
+	size_t i = 0;
+
+	while (i < ARRAY_LEN(meanings) && meanings[i].code != code)
+		i++;
+	if (i == ARRAY_LEN(meanings))
+		return;
+	if (code == CODE_STOP_FRAMEWORK_REQUESTED && owner != NULL)
+		why_say(why, "Either its %s %s ended it, or somebody stopped it: the status of the %s says more.",
+			view_text(owner, "kind"), view_text(owner, "name"), view_text(owner, "kind"));
+	else
+		why_say(why, "%s", meanings[i].meaning);
+	if (meanings[i].advice != NULL)
+		why_advise(why, "%s", meanings[i].advice);
+}
+
 void why_completion(const struct inquiry *inquiry, const struct completion *completion, struct why *why)
 {
 	const struct framework_view *framework = inquiry->framework;
@@ -183,12 +201,7 @@ void why_completion(const struct inquiry *inquiry, const struct completion *comp
 	describe_pod(details, why);
 	if (details->pod == NULL && completion->diagnostics != NULL && *completion->diagnostics != '\0')
 		why_fact(why, "Diagnostics", "%s", completion->diagnostics);
-	for (size_t i = 0; i < ARRAY_LEN(meanings); i++)
-		if (meanings[i].code == completion->code) {
-			why_say(why, "%s", meanings[i].meaning);
-			if (meanings[i].advice != NULL)
-				why_advise(why, "%s", meanings[i].advice);
-		}
+	say_meaning(framework, completion->code, why);
 }
 
 /* ---- the end ----------------------------------------------------------------------------------------------------- */
@@ -238,7 +251,7 @@ bool why_ended(const struct inquiry *inquiry, struct why *why)
 	const struct framework_view *framework = inquiry->framework;
 	const struct framework_status *status = &framework->status;
 	const struct completion *completion = status->attempt.completion;
-	char age[WHY_AGE_SIZE], ns[80];
+	char age[WHY_AGE_SIZE];
 
 	if (status->state != STATE_COMPLETED || completion == NULL)
 		return false;
@@ -275,9 +288,7 @@ bool why_ended(const struct inquiry *inquiry, struct why *why)
 		why_fact_event(why, inquiry, event_views_latest(inquiry->events, "FrameworkRetried", 0, NULL));
 	if (inquiry->events != NULL && !completion->succeeded)
 		why_fact_event(why, inquiry, event_views_latest(inquiry->events, "FrameworkCompleted", 0, NULL));
-	if (!completion->succeeded) {
-		why_advise(why, "To run it again as a new Framework:");
-		why_command(why, "kubectl framework retry %s%s", framework->name, why_namespace(inquiry, ns));
-	}
+	if (!completion->succeeded)
+		why_change(why, inquiry, "To run it again as a new Framework:", "framework retry", "");
 	return true;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/view/age.h"
+#include "cli/view/read.h"
 #include "common/base/clock.h"
 #include "common/base/mem.h"
 
@@ -70,6 +71,37 @@ void why_command(struct why *why, const char *format, ...)
 	va_start(args, format);
 	why->advice[why->advice_count - 1].command = print(format, args);
 	va_end(args);
+}
+
+/* The same advice may be there already. */
+static void advise_owner(struct why *why, const json_t *owner)
+{
+	const char *kind = view_text(owner, "kind");
+	cleanup_free char *text = mem_printf("It is controlled by %s %s: change that %s, or create it again.", kind,
+					     view_text(owner, "name"), kind);
+
+	for (size_t i = 0; i < why->advice_count; i++)
+		if (strcmp(why->advice[i].text, text) == 0)
+			return;
+	why_advise(why, "%s", text);
+}
+
+void why_change(struct why *why, const struct inquiry *inquiry, const char *advice, const char *verb, const char *rest)
+{
+	const json_t *owner = view_controller(inquiry->framework->object);
+	char ns[80];
+
+	if (owner != NULL) {
+		advise_owner(why, owner);
+		return;
+	}
+	why_advise(why, "%s", advice);
+	why_command(why, "kubectl %s %s%s%s", verb, inquiry->framework->name, rest, why_namespace(inquiry, ns));
+}
+
+void why_edit(struct why *why, const struct inquiry *inquiry)
+{
+	why_change(why, inquiry, "To change the spec:", "edit framework", "");
 }
 
 const char *why_age(const struct inquiry *inquiry, int64_t since, char out[WHY_AGE_SIZE])

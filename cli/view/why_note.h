@@ -11,6 +11,11 @@ void why_fact(struct why *why, const char *source, const char *format, ...) __at
 void why_advise(struct why *why, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A command for the advice before. */
 void why_command(struct why *why, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Advice to change the Framework, with the command: "kubectl {verb} {name}{rest} -n {namespace}". If another controller
+ * made the Framework, which would change it back: instead, and once, advice to change the object that controls it. */
+void why_change(struct why *why, const struct inquiry *inquiry, const char *advice, const char *verb, const char *rest);
+/* The same for kubectl edit, behind advice that says what to correct. */
+void why_edit(struct why *why, const struct inquiry *inquiry);
 /* The Event as evidence, with its age; NULL: nothing. */
 void why_fact_event(struct why *why, const struct inquiry *inquiry, const struct event_view *event);
 

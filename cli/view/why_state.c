@@ -32,7 +32,6 @@ bool why_managed_by(const struct inquiry *inquiry, struct why *why)
 bool why_malformed(const struct inquiry *inquiry, struct why *why)
 {
 	const struct framework_view *framework = inquiry->framework;
-	char ns[80];
 
 	if (framework->problem == NULL)
 		return false;
@@ -42,8 +41,7 @@ bool why_malformed(const struct inquiry *inquiry, struct why *why)
 		framework->problem);
 	if (inquiry->events != NULL)
 		why_fact_event(why, inquiry, event_views_latest(inquiry->events, "Malformed", 0, NULL));
-	why_advise(why, "Correct the field; the controller continues by itself:");
-	why_command(why, "kubectl edit framework %s%s", framework->name, why_namespace(inquiry, ns));
+	why_change(why, inquiry, "Correct the field; the controller continues by itself:", "edit framework", "");
 	return true;
 }
 
@@ -231,7 +229,7 @@ bool why_suspended(const struct inquiry *inquiry, struct why *why)
 {
 	const struct framework_view *framework = inquiry->framework;
 	bool suspended = strcmp(framework_view_state(framework), "Suspended") == 0;
-	char age[WHY_AGE_SIZE], ns[80];
+	char age[WHY_AGE_SIZE];
 	size_t left;
 
 	if (!framework->has_spec || !framework->spec.suspend || framework->spec.execution_type == EXECUTION_STOP)
@@ -254,15 +252,14 @@ bool why_suspended(const struct inquiry *inquiry, struct why *why)
 		why_say(why, "%zu Pods are left.", left);
 	if (!suspended)
 		advise_pods(inquiry, why);
-	why_advise(why, "To let it run:");
-	why_command(why, "kubectl framework resume %s%s", framework->name, why_namespace(inquiry, ns));
+	why_change(why, inquiry, "To let it run:", "framework resume", "");
 	return true;
 }
 
 bool why_not_started(const struct inquiry *inquiry, struct why *why)
 {
 	const struct framework_view *framework = inquiry->framework;
-	char age[WHY_AGE_SIZE], ns[80];
+	char age[WHY_AGE_SIZE];
 
 	if (framework->status.state != STATE_CREATION_PENDING || framework->spec.execution_type != EXECUTION_CREATE)
 		return false;
@@ -274,25 +271,19 @@ bool why_not_started(const struct inquiry *inquiry, struct why *why)
 		framework->name);
 	why_fact(why, "spec.executionType", "Create; the Framework was created %s ago",
 		 why_age(inquiry, framework->creation_time, age));
-	why_advise(why, "To let it run:");
-	why_command(why, "kubectl framework start %s%s", framework->name, why_namespace(inquiry, ns));
+	why_change(why, inquiry, "To let it run:", "framework start", "");
 	return true;
 }
 
 /* Names the owner of the object. */
 static void describe_owner(const json_t *object, struct why *why, const char *source)
 {
-	const json_t *owner;
-	size_t i;
+	const json_t *owner = view_controller(object);
 
-	json_array_foreach(json_path(object, "metadata", "ownerReferences", NULL), i, owner) {
-		if (json_bool(owner, "controller", false)) {
-			why_fact(why, source, "is controlled by %s %s", view_text(owner, "kind"),
-				 view_text(owner, "name"));
-			return;
-		}
-	}
-	why_fact(why, source, "is controlled by nobody");
+	if (owner != NULL)
+		why_fact(why, source, "is controlled by %s %s", view_text(owner, "kind"), view_text(owner, "name"));
+	else
+		why_fact(why, source, "is controlled by nobody");
 }
 
 bool why_config_map(const struct inquiry *inquiry, struct why *why)
@@ -364,7 +355,6 @@ bool why_retry_delay(const struct inquiry *inquiry, struct why *why)
 bool why_no_tasks(const struct inquiry *inquiry, struct why *why)
 {
 	const struct framework_view *framework = inquiry->framework;
-	char ns[80];
 
 	if (framework_spec_task_count(&framework->spec) > 0 || framework->status.attempt.completion != NULL ||
 	    framework_view_count(framework).total > 0)
@@ -377,7 +367,6 @@ bool why_no_tasks(const struct inquiry *inquiry, struct why *why)
 		"are added, or until it is stopped.",
 		framework->name);
 	why_fact(why, "spec.taskRoles", "the sum of taskNumber is 0");
-	why_advise(why, "Add Tasks, or stop it:");
-	why_command(why, "kubectl framework scale %s ROLE=N%s", framework->name, why_namespace(inquiry, ns));
+	why_change(why, inquiry, "Add Tasks, or stop it:", "framework scale", " ROLE=N");
 	return true;
 }

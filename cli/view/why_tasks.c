@@ -137,6 +137,8 @@ static void explain_first(const struct inquiry *inquiry, const struct waiting_ta
 		why_say(why, "The first retry is at %s.", why_due(inquiry, group->until, due));
 	if (row->advice != NULL)
 		why_advise(why, "%s", row->advice);
+	if (row->edit)
+		why_edit(why, inquiry);
 	if (group->kind == WAIT_FOREIGN || group->kind == WAIT_FORMER)
 		describe_foreign(inquiry, group, why);
 	if (row->describe)

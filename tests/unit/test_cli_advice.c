@@ -1,0 +1,149 @@
+/* kubectl framework why: its advice names commands that work, and for a Framework of another controller what controls it. */
+#include "common/framework/codes.h"
+#include "tests/unit/cli_why.h"
+
+#define IT_IS_CONTROLLED "It is controlled by TFJob t-w0: change that TFJob, or create it again."
+
+/* As fc-jobs makes it. */
+static void control(struct cli_world *w)
+{
+	json_object_set_new(json_object_get(w->framework.object, "metadata"), "ownerReferences",
+			    cli_json("[{'kind':'Person','name':'p','uid':'x'},{'kind':'TFJob','name':'t-w0','uid':'y','"
+				     "controller':true}]"));
+}
+
+/* The place of a text or command among the advice; -1: it is not there. */
+static int advice_at(const struct why *why, const char *wanted)
+{
+	for (size_t i = 0; i < why->advice_count; i++)
+		if (strcmp(why->advice[i].text, wanted) == 0 ||
+		    (why->advice[i].command != NULL && strcmp(why->advice[i].command, wanted) == 0))
+			return (int)i;
+	return -1;
+}
+
+/* Nothing is advised that changes the Framework. */
+static void assert_controlled(const struct why *why)
+{
+	int found = 0;
+
+	for (size_t i = 0; i < why->advice_count; i++) {
+		const char *command = why->advice[i].command == NULL ? "" : why->advice[i].command;
+
+		found += strcmp(why->advice[i].text, IT_IS_CONTROLLED) == 0;
+		assert_null(strstr(command, "kubectl framework"));
+		assert_null(strstr(command, "kubectl edit"));
+		assert_null(strstr(why->advice[i].text, "kubectl edit"));
+	}
+	assert_int_equal(found, 1);
+}
+
+static void begin_completed(struct cli_world *w, int code, const char *phrase)
+{
+	cleanup_free char *attempt = mem_printf(
+		"'completionStatus':{'code':%d,'phrase':'%s','type':{'name':'Failed','attributes':['Permanent']},"
+		"'diagnostics':'d'},",
+		code, phrase);
+	cleanup_free char *status = cli_status("Completed", "", attempt, "");
+
+	cli_world_begin(w, ONE_ROLE, status);
+	w->framework.status.completion_time = CLI_NOW - 120;
+}
+
+static void test_controlled_ended(void **state)
+{
+	static const int codes[] = {7, CODE_POD_CREATION_PERMANENT_ERROR, CODE_POD_NEVER_STARTS,
+				    CODE_ACTIVE_DEADLINE_EXCEEDED, CODE_STOP_FRAMEWORK_REQUESTED};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(codes); i++) {
+		struct cli_world w;
+		struct why why;
+
+		begin_completed(&w, codes[i], "P");
+		why_explain(&w.inquiry, &why);
+		assert_int_not_equal(advice_at(&why, "kubectl framework retry f -n ns"), -1);
+		why_free(&why);
+		control(&w);
+		why_explain(&w.inquiry, &why);
+		assert_controlled(&why);
+		done(&w, &why);
+	}
+}
+
+/* fc-jobs stops the Framework of a job that has succeeded or failed. */
+static void test_controlled_stopped(void **state)
+{
+	struct cli_world w;
+	struct why why;
+
+	(void)state;
+	begin_completed(&w, CODE_STOP_FRAMEWORK_REQUESTED, "StopFrameworkRequested");
+	explain(&w, &why, "stopped", "was stopped 2m ago. Somebody stopped the Framework.");
+	why_free(&why);
+	control(&w);
+	explain(&w, &why, "stopped", "was stopped 2m ago. Either its TFJob t-w0 ended it, or somebody stopped it:");
+	done(&w, &why);
+}
+
+static void test_controlled_held(void **state)
+{
+	static const struct {
+		const char *spec, *kind, *command;
+	} rows[] = {
+		{ONE_ROLE ",'suspend':true", "suspending", "kubectl framework resume f -n ns"},
+		{ONE_ROLE ",'executionType':'Create'", "not-started", "kubectl framework start f -n ns"},
+		{"'taskRoles':[{'name':'a','taskNumber':-1}]", "malformed", "kubectl edit framework f -n ns"},
+		{"'taskRoles':[{'name':'a','taskNumber':0},{'name':'b','taskNumber':0}]", "no-tasks",
+		 "kubectl framework scale f ROLE=N -n ns"},
+	};
+	cleanup_free char *status = cli_status("AttemptCreationPending", "", "", "");
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct cli_world w;
+		struct why why;
+
+		cli_world_begin(&w, rows[i].spec, status);
+		explain(&w, &why, rows[i].kind, "");
+		assert_int_not_equal(advice_at(&why, rows[i].command), -1);
+		why_free(&why);
+		control(&w);
+		explain(&w, &why, rows[i].kind, "");
+		assert_controlled(&why);
+		done(&w, &why);
+	}
+}
+
+static void test_never_starts(void **state)
+{
+	struct cli_world w;
+	struct why why;
+
+	(void)state;
+	begin_tasks(&w, "AttemptPreparing", ONE_ROLE, three("AttemptPreparing", ""));
+	three_pods(&w, "", "'nodeName':'n'",
+		   "'phase':'Pending','containerStatuses':[{'name':'c','state':{'waiting':{'reason':'InvalidImageName',"
+		   "'message':'m'}}}]",
+		   NULL);
+	explain(&w, &why, "never-starts", "InvalidImageName: m");
+	assert_int_equal(advice_at(&why, "kubectl edit framework f -n ns"), 1);
+	assert_contains(why.advice[0].text, "Correct the template");
+	why_free(&why);
+	control(&w);
+	explain(&w, &why, "never-starts", "InvalidImageName: m");
+	assert_controlled(&why);
+	done(&w, &why);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_controlled_ended),
+		cmocka_unit_test(test_controlled_stopped),
+		cmocka_unit_test(test_controlled_held),
+		cmocka_unit_test(test_never_starts),
+	};
+
+	return cmocka_run_group_tests_name("cli_advice", tests, NULL, NULL);
+}
