@@ -159,9 +159,16 @@ static void describe_pod(const struct completion *completion, struct why *why)
 	}
 }
 
-static void say_meaning(const struct framework_view *framework, int32_t code, struct why *why)
+/* Whether a new Framework of the same spec would fail in the same way. */
+static bool fails_again(int32_t code)
 {
-	const json_t *owner = view_controller(framework->object);
+	return code == CODE_POD_CREATION_PERMANENT_ERROR || code == CODE_POD_NEVER_STARTS ||
+	       code == CODE_ACTIVE_DEADLINE_EXCEEDED;
+}
+
+static void say_meaning(const struct inquiry *inquiry, int32_t code, struct why *why)
+{
+	const json_t *owner = view_controller(inquiry->framework->object);
 	size_t i = 0;
 
 	while (i < ARRAY_LEN(meanings) && meanings[i].code != code)
@@ -175,6 +182,8 @@ static void say_meaning(const struct framework_view *framework, int32_t code, st
 		why_say(why, "%s", meanings[i].meaning);
 	if (meanings[i].advice != NULL)
 		why_advise(why, "%s", meanings[i].advice);
+	if (fails_again(code))
+		why_edit(why, inquiry);
 }
 
 void why_completion(const struct inquiry *inquiry, const struct completion *completion, struct why *why)
@@ -201,7 +210,7 @@ void why_completion(const struct inquiry *inquiry, const struct completion *comp
 	describe_pod(details, why);
 	if (details->pod == NULL && completion->diagnostics != NULL && *completion->diagnostics != '\0')
 		why_fact(why, "Diagnostics", "%s", completion->diagnostics);
-	say_meaning(framework, completion->code, why);
+	say_meaning(inquiry, completion->code, why);
 }
 
 /* ---- the end ----------------------------------------------------------------------------------------------------- */

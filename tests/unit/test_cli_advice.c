@@ -1,4 +1,5 @@
-/* kubectl framework why: its advice names commands that work, and for a Framework of another controller what controls it. */
+/* kubectl framework why: its advice names commands that work, and for a Framework of another controller what controls
+ * it. */
 #include "common/framework/codes.h"
 #include "tests/unit/cli_why.h"
 
@@ -115,6 +116,34 @@ static void test_controlled_held(void **state)
 	}
 }
 
+/* A new Framework of the same spec would fail, too: the spec is corrected before the retry. */
+static void test_edit_first(void **state)
+{
+	static const struct {
+		int code;
+		bool edit;
+	} rows[] = {
+		{CODE_POD_CREATION_PERMANENT_ERROR, true}, {CODE_POD_NEVER_STARTS, true},
+		{CODE_ACTIVE_DEADLINE_EXCEEDED, true},     {CODE_CONTAINER_PERMANENT_FAILED, false},
+		{CODE_POD_START_TIMEOUT, false},           {CODE_STOP_FRAMEWORK_REQUESTED, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct cli_world w;
+		struct why why;
+		int edit, again;
+
+		begin_completed(&w, rows[i].code, "P");
+		why_explain(&w.inquiry, &why);
+		edit = advice_at(&why, "kubectl edit framework f -n ns");
+		again = advice_at(&why, "kubectl framework retry f -n ns");
+		assert_int_equal(edit != -1, rows[i].edit);
+		assert_true(edit < again);
+		done(&w, &why);
+	}
+}
+
 static void test_never_starts(void **state)
 {
 	struct cli_world w;
@@ -139,9 +168,8 @@ static void test_never_starts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_controlled_ended),
-		cmocka_unit_test(test_controlled_stopped),
-		cmocka_unit_test(test_controlled_held),
+		cmocka_unit_test(test_controlled_ended), cmocka_unit_test(test_controlled_stopped),
+		cmocka_unit_test(test_controlled_held),  cmocka_unit_test(test_edit_first),
 		cmocka_unit_test(test_never_starts),
 	};
 
