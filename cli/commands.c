@@ -30,8 +30,9 @@ static const struct command commands[] = {
 	 "      --since TIME      only lines that are younger, as 90s, 5m or 1h30m\n"
 	 "      --timestamps      each line behind its time, too\n"
 	 "      --no-prefix       lines as they are\n"
-	 "worker[3]#1 is the second attempt of Task worker[3]. Tasks whose Pods are gone have their last words in the\n"
-	 "status: those are printed. worker-3 means worker[3], and needs no quotes in shells.\n"},
+	 "Lines that begin with worker[3]#1 are those of the second attempt of Task worker[3]; no argument selects an\n"
+	 "attempt. Tasks whose Pods are gone have their last words in the status: those are printed. worker-3 means\n"
+	 "worker[3], and needs no quotes in shells.\n"},
 	{"timeline", "NAME", "when each attempt of each Task was pending, ran and ended", 1, 1, 1,
 	 DATA | TAKES_SVG | TAKES_SNAPSHOTS, command_timeline,
 	 "      --snapshots FILE  log lines of the controller with ObjectSnapshots: the times of former attempts\n"},

@@ -303,9 +303,9 @@ int task_selector_parse(const char *text, struct task_selector *out, struct erro
 			len = 0;
 	}
 	if (!valid_role(text, len, out->role))
-		return error_set(err,
-				 "found \"%.80s\", expected a TaskRole, as worker, or a Task, as worker[3] or worker-3",
-				 text);
+		return error_set(
+			err, "found \"%.80s\", expected a TaskRole, as worker, or a Task, as worker[3] or worker-3%s",
+			text, strchr(text, '#') == NULL ? "" : ", without the attempt behind the #");
 	out->index = index;
 	return 0;
 }

@@ -296,6 +296,12 @@ static void test_names(void **state)
 	assert_int_equal(task.index, -1);
 	for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
 		assert_int_equal(task_selector_parse(wrong[i], &task, &err), -1);
+	assert_null(strstr(err.message, "#"));
+	/* as lines of logs begin */
+	assert_int_equal(task_selector_parse("worker[3]#1", &task, &err), -1);
+	assert_string_equal(err.message,
+			    "found \"worker[3]#1\", expected a TaskRole, as worker, or a Task, as worker[3] or "
+			    "worker-3, without the attempt behind the #");
 	assert_string_equal(framework_argument("fw/hello", &err), "hello");
 	assert_string_equal(framework_argument("framework.frameworkcontroller.microsoft.com/hello", &err), "hello");
 	assert_null(framework_argument("pod/hello", &err));
