@@ -16,20 +16,22 @@ struct change {
 	const char *done; /* "stopped" */
 };
 
-static bool is_completed(const json_t *object)
+bool is_completed(const json_t *object)
 {
 	return strcmp(view_text(json_object_get(object, "status"), "state"), attempt_state_name(STATE_COMPLETED)) == 0;
 }
 
 void note_change(struct cli *cli, const json_t *object)
 {
+	const char *name = view_text(json_object_get(object, "metadata"), "name");
 	const json_t *owner = view_controller(object);
 
-	if (owner != NULL)
+	if (is_completed(object))
+		cli_note(cli, "Framework %s is Completed already: this changes nothing any more", name);
+	else if (owner != NULL)
 		cli_note(cli,
 			 "Framework %s is controlled by %s %s, whose controller may undo this: change that %s instead",
-			 view_text(json_object_get(object, "metadata"), "name"), view_text(owner, "kind"),
-			 view_text(owner, "name"), view_text(owner, "kind"));
+			 name, view_text(owner, "kind"), view_text(owner, "name"), view_text(owner, "kind"));
 }
 
 /* Notes the field that still keeps the Framework from running. */
@@ -56,11 +58,9 @@ static int change_one(struct cli *cli, const struct change *change, const char *
 
 	if (code != 0)
 		return code;
-	if (is_completed(object))
-		cli_note(cli, "Framework %s is Completed already: this changes nothing any more", name);
-	else
-		note_what_holds(cli, change->done, name, json_object_get(object, "spec"));
 	note_change(cli, object);
+	if (!is_completed(object))
+		note_what_holds(cli, change->done, name, json_object_get(object, "spec"));
 	show_done(cli, object, change->done);
 	return 0;
 }

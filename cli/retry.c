@@ -177,7 +177,7 @@ static int check_completed(const json_t *object, struct error *err)
 {
 	const char *state = view_text(json_object_get(object, "status"), "state");
 
-	if (strcmp(state, attempt_state_name(STATE_COMPLETED)) == 0)
+	if (is_completed(object))
 		return 0;
 	error_set(err, "Framework %s is in state %s, expected Completed: wait for its end, or stop it",
 		  view_text(json_object_get(object, "metadata"), "name"), *state == '\0' ? "\"\"" : state);

@@ -72,7 +72,8 @@ static int scale(struct cli *cli, struct scale_wish *wishes, size_t count, struc
 	code = cli_get(cli, path, &object, err);
 	if (code != 0)
 		return code;
-	scaling.patch = patch = scale_patch(object, wishes, count, cli->options.adjust_min, &remarks, err);
+	scaling.patch = patch = scale_patch(object, wishes, count, cli->options.adjust_min,
+					    is_completed(object) ? NULL : &remarks, err);
 	if (patch == NULL)
 		return err->code == ERANGE ? CLI_BAD_USE : CLI_ABSENT;
 	if (remarks.len > 0)

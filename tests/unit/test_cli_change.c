@@ -46,6 +46,25 @@ static void test_controlled(void **state)
 		}
 }
 
+/* Whether it is controlled or not. */
+static void test_completed(void **state)
+{
+	static const char note[] = "note: Framework f is Completed already: this changes nothing any more\n";
+
+	(void)state;
+	framework_state = "Completed";
+	for (size_t i = 0; i < ARRAY_LEN(changes); i++) {
+		struct world w;
+
+		metadata = i % 2 == 0 ? "" : CONTROLLED;
+		begin(&w, serve);
+		assert_int_equal(run(&w, changes[i][0], "f", changes[i][1], NULL), CLI_DONE);
+		assert_int_equal(w.asked, 1);
+		assert_string_equal(w.err, note);
+		end(&w);
+	}
+}
+
 /* A copy would be nobody's. */
 static void test_retry_refused(void **state)
 {
@@ -71,6 +90,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_controlled),
+		cmocka_unit_test(test_completed),
 		cmocka_unit_test(test_retry_refused),
 	};
 
