@@ -218,6 +218,16 @@ static int parse_selectors(struct cli *cli, struct task_selector *selectors, siz
 	return 0;
 }
 
+static bool has_role(const struct framework_view *framework, const char *role)
+{
+	const struct framework_attempt_status *attempt = &framework->status.attempt;
+
+	for (size_t i = 0; i < attempt->role_count; i++)
+		if (strcmp(attempt->roles[i].name, role) == 0)
+			return true;
+	return framework->has_spec && framework_spec_find_role(&framework->spec, role) >= 0;
+}
+
 /* A TaskRole or Task that the Framework does not have. */
 static int check_selectors(const struct framework_view *framework, const struct logs *logs, struct error *err)
 {
@@ -226,8 +236,11 @@ static int check_selectors(const struct framework_view *framework, const struct 
 
 		if (framework_view_task(framework, wanted->role, wanted->index < 0 ? 0 : wanted->index) != NULL)
 			continue;
-		error_set(err, "Framework %s has no Task %s[%lld]", framework->name, wanted->role,
-			  (long long)(wanted->index < 0 ? 0 : wanted->index));
+		if (!has_role(framework, wanted->role))
+			error_set(err, "Framework %s has no TaskRole %s", framework->name, wanted->role);
+		else
+			error_set(err, "Framework %s has no Task %s[%lld]", framework->name, wanted->role,
+				  (long long)(wanted->index < 0 ? 0 : wanted->index));
 		return CLI_ABSENT;
 	}
 	return 0;

@@ -365,7 +365,15 @@ static void test_logs(void **state)
 	end(&w);
 	begin(&w, serve_logs_once);
 	assert_int_equal(run(&w, "logs", "f", "b", NULL), CLI_ABSENT);
-	assert_contains(w.err, "Framework f has no Task b[0]");
+	assert_contains(w.err, "Framework f has no TaskRole b\n");
+	end(&w);
+	begin(&w, serve_logs_once);
+	assert_int_equal(run(&w, "logs", "f", "a-0", "b-1", NULL), CLI_ABSENT);
+	assert_contains(w.err, "Framework f has no TaskRole b\n");
+	end(&w);
+	begin(&w, serve_logs_once);
+	assert_int_equal(run(&w, "logs", "f", "a[1]", NULL), CLI_ABSENT);
+	assert_contains(w.err, "Framework f has no Task a[1]\n");
 	end(&w);
 }
 
