@@ -352,9 +352,33 @@ bool why_retry_delay(const struct inquiry *inquiry, struct why *why)
 	return true;
 }
 
+/* Tasks that a smaller taskNumber removes, and whose Pods still terminate. */
+static size_t count_removed(const struct framework_attempt_status *attempt)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < attempt->role_count; i++)
+		for (size_t j = 0; j < attempt->roles[i].task_count; j++)
+			count += attempt->roles[i].tasks[j].deletion_pending ? 1 : 0;
+	return count;
+}
+
+/* The command names the TaskRole if there is only one. */
+static void advise_tasks(const struct inquiry *inquiry, struct why *why)
+{
+	const struct framework_spec *spec = &inquiry->framework->spec;
+	cleanup_free char *number = mem_printf(" %s=N", spec->role_count == 1 ? spec->roles[0].name : "ROLE");
+
+	if (spec->role_count == 0)
+		why_change(why, inquiry, "Add a TaskRole, or stop it:", "edit framework", "");
+	else
+		why_change(why, inquiry, "Add Tasks, or stop it:", "framework scale", number);
+}
+
 bool why_no_tasks(const struct inquiry *inquiry, struct why *why)
 {
 	const struct framework_view *framework = inquiry->framework;
+	size_t removed = count_removed(&framework->status.attempt);
 
 	if (framework_spec_task_count(&framework->spec) > 0 || framework->status.attempt.completion != NULL ||
 	    framework_view_count(framework).total > 0)
@@ -367,6 +391,13 @@ bool why_no_tasks(const struct inquiry *inquiry, struct why *why)
 		"are added, or until it is stopped.",
 		framework->name);
 	why_fact(why, "spec.taskRoles", "the sum of taskNumber is 0");
-	why_change(why, inquiry, "Add Tasks, or stop it:", "framework scale", " ROLE=N");
+	if (removed > 0) {
+		why_say(why, "%zu %s being removed, and %s until %s gone.", removed,
+			removed == 1 ? "former Task is" : "former Tasks are", removed == 1 ? "exists" : "exist",
+			removed == 1 ? "its Pod is" : "their Pods are");
+		describe_pods(inquiry, why);
+		advise_pods(inquiry, why);
+	}
+	advise_tasks(inquiry, why);
 	return true;
 }

@@ -165,12 +165,40 @@ static void test_never_starts(void **state)
 	done(&w, &why);
 }
 
+/* Tasks that were scaled away exist until their Pods are gone. */
+static void test_scaled_to_none(void **state)
+{
+	cleanup_free char *status = cli_status("AttemptRunning", "", "", "");
+	struct cli_world w;
+	struct why why;
+	char *tasks = three("AttemptDeletionRequested",
+			    ",'completionStatus':{'code':-230,'phrase':'DeleteTaskRequested','type':{'name':'Failed','"
+			    "attributes':['Permanent']},'diagnostics':'d'}"),
+	     *at = tasks;
+
+	(void)state;
+	while ((at = strstr(at, "'deletionPending':false")) != NULL)
+		memcpy(at, "'deletionPending':true ", strlen("'deletionPending':true "));
+	begin_tasks(&w, "AttemptRunning", "'taskRoles':[{'name':'a','taskNumber':0}]", tasks);
+	three_pods(&w, ",'deletionTimestamp':'2026-01-01T00:59:50Z'", "'nodeName':'n1'", "'phase':'Running'", NULL);
+	explain(&w, &why, "no-tasks",
+		"or until it is stopped. 3 former Tasks are being removed, and exist until their Pods are gone.");
+	assert_contains(fact(&why, "Pod f-a-0"), "terminates on node n1");
+	assert_int_not_equal(advice_at(&why, "kubectl framework scale f a=N -n ns"), -1);
+	done(&w, &why);
+	cli_world_begin(&w, "'taskRoles':[]", status);
+	explain(&w, &why, "no-tasks", "has no Tasks");
+	assert_null(strstr(why.answer, "former"));
+	assert_int_not_equal(advice_at(&why, "kubectl edit framework f -n ns"), -1);
+	done(&w, &why);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_controlled_ended), cmocka_unit_test(test_controlled_stopped),
 		cmocka_unit_test(test_controlled_held),  cmocka_unit_test(test_edit_first),
-		cmocka_unit_test(test_never_starts),
+		cmocka_unit_test(test_never_starts),     cmocka_unit_test(test_scaled_to_none),
 	};
 
 	return cmocka_run_group_tests_name("cli_advice", tests, NULL, NULL);
