@@ -74,11 +74,11 @@ void why_command(struct why *why, const char *format, ...)
 }
 
 /* The same advice may be there already. */
-static void advise_owner(struct why *why, const json_t *owner)
+static void advise_owner(struct why *why, const char *framework, const json_t *owner)
 {
 	const char *kind = view_text(owner, "kind");
-	cleanup_free char *text = mem_printf("It is controlled by %s %s: change that %s, or create it again.", kind,
-					     view_text(owner, "name"), kind);
+	cleanup_free char *text = mem_printf("Framework %s is controlled by %s %s: change that %s, or create it again.",
+					     framework, kind, view_text(owner, "name"), kind);
 
 	for (size_t i = 0; i < why->advice_count; i++)
 		if (strcmp(why->advice[i].text, text) == 0)
@@ -92,7 +92,7 @@ void why_change(struct why *why, const struct inquiry *inquiry, const char *advi
 	char ns[80];
 
 	if (owner != NULL) {
-		advise_owner(why, owner);
+		advise_owner(why, inquiry->framework->name, owner);
 		return;
 	}
 	why_advise(why, "%s", advice);

@@ -3,7 +3,7 @@
 #include "common/framework/codes.h"
 #include "tests/unit/cli_why.h"
 
-#define IT_IS_CONTROLLED "It is controlled by TFJob t-w0: change that TFJob, or create it again."
+#define IS_CONTROLLED "Framework f is controlled by TFJob t-w0: change that TFJob, or create it again."
 
 /* As fc-jobs makes it. */
 static void control(struct cli_world *w)
@@ -31,7 +31,7 @@ static void assert_controlled(const struct why *why)
 	for (size_t i = 0; i < why->advice_count; i++) {
 		const char *command = why->advice[i].command == NULL ? "" : why->advice[i].command;
 
-		found += strcmp(why->advice[i].text, IT_IS_CONTROLLED) == 0;
+		found += strcmp(why->advice[i].text, IS_CONTROLLED) == 0;
 		assert_null(strstr(command, "kubectl framework"));
 		assert_null(strstr(command, "kubectl edit"));
 		assert_null(strstr(why->advice[i].text, "kubectl edit"));
