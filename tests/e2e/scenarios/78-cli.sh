@@ -178,6 +178,30 @@ run_cli_why_ended() {
     expect_match "logs of Pods that are gone" "$(fw logs bad 2>&1)" 'has deleted the Pods.*a\[[01]\] no such option: --learning-rte'
 }
 
+# What to do then: advice that works, of one's own Framework and of one that another controller made.
+run_cli_why_advice() {
+    local owner
+    owner=$(api POST "/api/v1/namespaces/$NS/configmaps" '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "owner"}}' |
+        jq -r .metadata.uid)
+    create '(fw("never"; [role("a"; 1; {}) | .task.pendingPolicy = {}]) |
+            .spec.taskRoles[0].task.pod.spec.containers[0].image = "Busy Box"),
+        (fw("owned"; [role("a"; 1; ends(0; 1))]) | .metadata.ownerReferences = [{apiVersion: "v1", kind: "ConfigMap", name: "owner",
+            uid: $owner, controller: true}])' --arg owner "$owner"
+    wait_completed never
+    wait_completed owned
+    expect_match "advice on one's own" "$(fw why never)" \
+        'What to do:.*kubectl edit framework never -n .*kubectl framework retry never -n '
+    # (kubectl edit needs an editor)
+    k patch framework never --type=json >/dev/null \
+        -p '[{"op": "replace", "path": "/spec/taskRoles/0/task/pod/spec/containers/0/image", "value": "busybox"}]'
+    expect "retry" "$(fw retry never -o name)" framework.frameworkcontroller.microsoft.com/neverr1
+    wait_running neverr1
+    expect "advice on another controller's" "$(fw why owned -o json | jq -c .advice)" \
+        '[{"text":"Framework owned is controlled by ConfigMap owner: change that ConfigMap, or create it again."}]'
+    expect "retry of another controller's" "$(fw_status retry owned)" 1
+    expect_match "what is wrong" "$(<"$RUN/out/$scenario.err")" 'Framework owned is controlled by ConfigMap owner, expected no controller'
+}
+
 # A quota that is used up.
 run_cli_why_quota() {
     local quota="/api/v1/namespaces/$NS/resourcequotas"
@@ -353,6 +377,9 @@ run_cli_actions() {
     [[ $(framework fails .metadata.uid) != "$uid" ]] || fail "it was not replaced"
     expect "stop" "$(fw_status stop f nobody)" 3
     wait_completed f
+    fw scale f a=2 2>"$RUN/out/$scenario.err" >/dev/null
+    expect "scale of one that is Completed" "$(<"$RUN/out/$scenario.err")" \
+        "note: Framework f is Completed already: this changes nothing any more"
     expect "the code" "$(framework f .status.attemptStatus.completionStatus.code)" -210
     expect "delete" "$(fw_status delete f short shortr1 shortr2 fails)" 0
     none_left frameworks,configmaps,pods || fail "something is left"
