@@ -131,7 +131,7 @@ static uint32_t find_shard(const struct shard_set *set, uint32_t from, bool in_s
 	return BUS_SHARD_MAX;
 }
 
-/* A set travels as its runs: [[first,count],…]. */
+/* A set travels as its runs, [[first,count],…], in ascending order. */
 static void write_shards(struct buf *out, const char *name, const struct shard_set *set)
 {
 	enum { ROOM_BYTES = 128 }; /* for a run and some that follow */
@@ -154,6 +154,7 @@ static void write_shards(struct buf *out, const char *name, const struct shard_s
 static int read_shards(const struct json_field *body, const char *name, struct shard_set *out, struct error *err)
 {
 	struct json_field runs;
+	json_int_t from = 0; /* runs that overlap could set each bit as often as there are runs */
 
 	*out = (struct shard_set){0};
 	if (json_field_list(body, name, &runs, err) < 0)
@@ -163,11 +164,13 @@ static int read_shards(const struct json_field *body, const char *name, struct s
 		json_int_t first = json_integer_value(json_array_get(run.value, 0));
 		json_int_t count = json_integer_value(json_array_get(run.value, 1));
 
-		if (json_array_size(run.value) != 2 || !json_is_integer(json_array_get(run.value, 0)) || first < 0 ||
+		if (json_array_size(run.value) != 2 || !json_is_integer(json_array_get(run.value, 0)) || first < from ||
 		    count < 1 || first >= BUS_SHARD_MAX || count > BUS_SHARD_MAX - first)
-			return json_field_wrong(&run, NULL, "[first,count] within the shards", err);
+			return json_field_wrong(&run, NULL, "[first,count] within the shards and after the former run",
+						err);
 		for (json_int_t r = first; r < first + count; r++)
 			shard_set_add(out, (uint32_t)r);
+		from = first + count;
 	}
 	return 0;
 }

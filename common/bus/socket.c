@@ -32,7 +32,9 @@ enum {
 	RECONNECT_IPC_MS = 50,
 	RECONNECT_MAX_MS = 32000,
 	RECONNECT_MAX_IPC_MS = 1000,
-	MESSAGES_PER_TURN = 512, /* other watchers of the loop get their turn in between */
+	/* other watchers of the loop get their turn in between */
+	MESSAGES_PER_TURN = 512,
+	TURN_MS = 20,
 	ENDPOINT_MAX = 256,
 	FRAMES_MAX = 2, /* the routing id, and head and body in one */
 };
@@ -179,10 +181,11 @@ static bool receive_one(struct bus_socket *socket)
 static void on_readable(void *arg)
 {
 	struct bus_socket *socket = arg;
+	int64_t end_ms = clock_boot_ms() + TURN_MS;
 
 	socket->receiving = true;
 	for (int i = 0; i < MESSAGES_PER_TURN && !socket->closed; i++)
-		if (!receive_one(socket))
+		if (!receive_one(socket) || clock_boot_ms() >= end_ms)
 			break;
 	socket->receiving = false;
 	if (socket->closed)

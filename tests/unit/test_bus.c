@@ -238,6 +238,28 @@ static void test_refuse(void **state)
 	assert_true(out.final);
 }
 
+/* Runs that overlap or go back: 64 KiB of them would set each bit thousands of times. */
+static void test_runs(void **state)
+{
+	static const char *const refused[] = {"[[0,4096],[0,4096]]", "[[4,2],[5,1]]", "[[4,2],[0,1]]", "[[4,2],[4,2]]"};
+	static const char body[] = "{\"held\":%s,\"draining\":[],\"consumed\":0,\"received\":0,\"backlog\":0}";
+	struct bus_ping ping;
+	struct error err;
+	char text[200];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
+		snprintf(text, sizeof(text), body, refused[i]);
+		if (bus_ping_read(text, strlen(text), &ping, &err) == 0)
+			fail_msg("accepted %s", text);
+		assert_non_null(strstr(err.message, "PING.held[1]"));
+		assert_non_null(strstr(err.message, "after the former run"));
+	}
+	snprintf(text, sizeof(text), body, "[[0,2],[2,1],[4095,1]]"); /* adjacent ones do not overlap */
+	assert_int_equal(bus_ping_read(text, strlen(text), &ping, &err), 0);
+	assert_int_equal(shard_set_count(&ping.held), 4);
+}
+
 /* Bodies that no peer of ours writes: each is refused with a message, none overruns anything. */
 static void test_hostile_bodies(void **state)
 {
@@ -305,12 +327,10 @@ static void test_hostile_bodies(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_head),           cmocka_unit_test(test_shards),
-		cmocka_unit_test(test_shard_of_key),   cmocka_unit_test(test_hello),
-		cmocka_unit_test(test_ping),           cmocka_unit_test(test_assign),
-		cmocka_unit_test(test_pong),           cmocka_unit_test(test_absent),
-		cmocka_unit_test(test_snapshot_end),   cmocka_unit_test(test_refuse),
-		cmocka_unit_test(test_hostile_bodies),
+		cmocka_unit_test(test_head),   cmocka_unit_test(test_shards), cmocka_unit_test(test_shard_of_key),
+		cmocka_unit_test(test_hello),  cmocka_unit_test(test_ping),   cmocka_unit_test(test_assign),
+		cmocka_unit_test(test_pong),   cmocka_unit_test(test_absent), cmocka_unit_test(test_snapshot_end),
+		cmocka_unit_test(test_refuse), cmocka_unit_test(test_runs),   cmocka_unit_test(test_hostile_bodies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,10 +1,12 @@
-/* The bus with keys, and those who are nobody: garbage on its port, and a flood of connections. */
+/* The bus with keys, and those who are nobody: garbage on its port, and a flood of connections. And a peer with a key
+ * that sends too much. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 
+#include "common/base/clock.h"
 #include "tests/unit/curve_world.h"
 
 static bool is_accepted(const struct fixture *f)
@@ -162,12 +164,58 @@ static void test_no_descriptors(void **state)
 		close(knocking[i]);
 }
 
+/* ---- a peer with a key ------------------------------------------------------------------------------------------ */
+
+/* More than a turn of the loop may take. */
+enum { SLOW = 8, SLOW_MS = 30 };
+
+struct slow {
+	struct fixture *f;
+	unsigned turn;
+	unsigned crowded; /* messages that another one preceded in the same turn */
+};
+
+static void on_slow(void *arg, const unsigned char *id, size_t id_len, const struct bus_head *head, const char *body,
+		    size_t body_len)
+{
+	struct slow *slow = arg;
+	int64_t end_ms = clock_boot_ms() + SLOW_MS;
+
+	slow->crowded += ev_iteration(slow->f->loop) == slow->turn;
+	slow->turn = ev_iteration(slow->f->loop);
+	while (clock_boot_ms() < end_ms)
+		;
+	on_receive(slow->f, id, id_len, head, body, body_len);
+}
+
+/* A message whose handling takes long ends the turn: the next one is handled in the next turn, so that timers and other
+ * descriptors wait for one message only. */
+static void test_slow_messages(void **state)
+{
+	const struct bus_head head = {.type = BUS_PING, .sequence = 1};
+	struct fixture *f = *state;
+	struct slow slow = {.f = f};
+	const struct bus_security security = {.keys = f->server};
+	struct error err;
+
+	f->router = bus_socket_bind(f->loop, "tcp://127.0.0.1:*", &security, on_slow, &slow, &err);
+	if (f->router == NULL)
+		fail_msg("%s", err.message);
+	connect_with(f, f->peer);
+	want(f, is_heard, 1);
+	for (int i = 0; i < SLOW; i++)
+		assert_int_equal(bus_send(f->dealer, NULL, 0, &head, "ping", 4), 0);
+	want(f, is_heard, SLOW);
+	assert_int_equal(slow.crowded, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_garbage),
 		TEST(test_flood),
 		TEST(test_no_descriptors),
+		TEST(test_slow_messages),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
