@@ -36,7 +36,8 @@ enum {
 	MESSAGES_PER_TURN = 512,
 	TURN_MS = 20,
 	ENDPOINT_MAX = 256,
-	FRAMES_MAX = 2, /* the routing id, and head and body in one */
+	FRAMES_MAX = 2,  /* the routing id, and head and body in one */
+	UNREAD_MAX = 64, /* messages of a peer, which sends a few a second: then TCP holds the sender up */
 };
 
 struct bus_socket {
@@ -213,9 +214,9 @@ static void set_options(const struct bus_socket *socket, const char *endpoint)
 		set_int(zmq, ZMQ_HEARTBEAT_TIMEOUT, HEARTBEAT_TIMEOUT_MS);
 		set_int(zmq, ZMQ_HEARTBEAT_TTL, HEARTBEAT_TTL_MS);
 	}
-	/* credits bound the messages on the way */
+	/* credits bound the watcher's messages on the way */
 	set_int(zmq, ZMQ_SNDHWM, socket->router ? BUS_UNSENT_MAX : 0);
-	set_int(zmq, ZMQ_RCVHWM, 0);
+	set_int(zmq, ZMQ_RCVHWM, socket->router ? UNREAD_MAX : 0);
 	if (socket->router) {
 		/* without it, messages beyond the mark above would be dropped in silence */
 		set_int(zmq, ZMQ_ROUTER_MANDATORY, 1);

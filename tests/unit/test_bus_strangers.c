@@ -5,8 +5,10 @@
 #include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <zmq.h>
 
 #include "common/base/clock.h"
+#include "common/bus/curve.h"
 #include "tests/unit/curve_world.h"
 
 static bool is_accepted(const struct fixture *f)
@@ -209,13 +211,47 @@ static void test_slow_messages(void **state)
 	assert_int_equal(slow.crowded, 0);
 }
 
+enum { MUCH = 1000, LONG = 60000, BLOCKED_MS = 500 };
+
+/* What waits in the watcher's memory is bounded: TCP holds up a peer that sends faster than the watcher reads. Nothing
+ * is lost. */
+static void test_flood_of_messages(void **state)
+{
+	static char message[BUS_HEAD_SIZE + LONG];
+	const struct bus_head head = {.protocol = BUS_PROTOCOL, .type = BUS_PING};
+	struct fixture *f = *state;
+	void *context = zmq_ctx_new();
+	void *raw = zmq_socket(context, ZMQ_DEALER);
+	const int one = 1;
+	const int wait_ms = BLOCKED_MS;
+	const int linger_ms = 0;
+	unsigned sent = 1;
+	struct error err;
+
+	listen_with(f, f->server);
+	assert_int_equal(zmq_setsockopt(raw, ZMQ_SNDHWM, &one, sizeof(one)), 0);
+	assert_int_equal(zmq_setsockopt(raw, ZMQ_SNDTIMEO, &wait_ms, sizeof(wait_ms)), 0);
+	assert_int_equal(zmq_setsockopt(raw, ZMQ_LINGER, &linger_ms, sizeof(linger_ms)), 0);
+	assert_int_equal(curve_set_client(raw, f->peer, &err), 0);
+	assert_int_equal(zmq_connect(raw, bus_socket_endpoint(f->router)), 0);
+	bus_head_write(&head, (unsigned char *)message);
+	assert_int_equal(zmq_send(raw, message, sizeof(message), 0), sizeof(message));
+	want(f, is_heard, 1);
+	while (sent < MUCH && zmq_send(raw, message, sizeof(message), 0) >= 0) /* and the loop stands still */
+		sent++;
+	/* 64 wait in the socket, some MiB in the kernel */
+	assert_in_range(sent, 64, MUCH - 1);
+	f->wanted = sent;
+	wait_until(f, is_heard);
+	zmq_close(raw);
+	zmq_ctx_term(context);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_garbage),
-		TEST(test_flood),
-		TEST(test_no_descriptors),
-		TEST(test_slow_messages),
+		TEST(test_garbage),           TEST(test_flood), TEST(test_no_descriptors), TEST(test_slow_messages),
+		TEST(test_flood_of_messages),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
