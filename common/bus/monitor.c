@@ -61,11 +61,14 @@ void bus_monitor_start(struct bus_monitor *monitor, struct ev_loop *loop, void *
 {
 	static uint64_t number; /* closed sockets leave their address, and their monitor's, a little later */
 	char address[ADDRESS_MAX];
+	/* Beyond a limit libzmq's thread would wait for this loop, and keep the lock that bus_monitor_stop() needs. */
+	const int no_limit = 0;
 
 	*monitor = (struct bus_monitor){.watched = socket, .on_news = on_news, .arg = arg};
 	snprintf(address, sizeof(address), "inproc://monitor-%" PRIu64, number++);
 	monitor->pair = zmq_socket_monitor(socket, address, EVENTS) < 0 ? NULL : zmq_socket(context, ZMQ_PAIR);
-	if (monitor->pair == NULL || zmq_connect(monitor->pair, address) < 0)
+	if (monitor->pair == NULL || zmq_setsockopt(monitor->pair, ZMQ_RCVHWM, &no_limit, sizeof(no_limit)) < 0 ||
+	    zmq_connect(monitor->pair, address) < 0)
 		abort(); /* no descriptors at start */
 	bus_poll_start(&monitor->poll, loop, monitor->pair, on_readable, monitor);
 }

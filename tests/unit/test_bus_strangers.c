@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <zmq.h>
 
 #include "common/base/clock.h"
@@ -166,6 +167,41 @@ static void test_no_descriptors(void **state)
 		close(knocking[i]);
 }
 
+enum { VISITS = 1500 }; /* two events each */
+
+/* Comes, is answered by libzmq's thread, and goes; returns only when that thread still works. */
+static void visit(const struct fixture *f)
+{
+	const struct linger reset = {.l_onoff = 1};
+	int fd = connect_raw(f, 0);
+	char greeting;
+
+	assert_int_equal(recv(fd, &greeting, 1, 0), 1);
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)), 0);
+	close(fd);
+}
+
+/* Connections that come and go while the loop stands still do not stop libzmq's thread, and the socket can be closed.
+ */
+static void test_visits(void **state)
+{
+	struct fixture *f = *state;
+	int status = 0;
+	pid_t child = fork();
+
+	if (child == 0) {
+		alarm((unsigned)allowed_s(limit_s));
+		listen_with(f, f->server);
+		for (int i = 0; i < VISITS; i++)
+			visit(f);
+		bus_socket_free(f->router);
+		_exit(0);
+	}
+	assert_true(child > 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0); /* SIGALRM: it waited for ever */
+}
+
 /* ---- a peer with a key ------------------------------------------------------------------------------------------ */
 
 /* More than a turn of the loop may take. */
@@ -250,8 +286,8 @@ static void test_flood_of_messages(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_garbage),           TEST(test_flood), TEST(test_no_descriptors), TEST(test_slow_messages),
-		TEST(test_flood_of_messages),
+		TEST(test_garbage), TEST(test_flood),         TEST(test_no_descriptors),
+		TEST(test_visits),  TEST(test_slow_messages), TEST(test_flood_of_messages),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
