@@ -30,6 +30,61 @@ static void test_restart_in_pool(void **state)
 	shard_table_free(table);
 }
 
+/* Both members apply and confirm their assignments. bad: NULL: it does not run. */
+static void settle(struct shard_table *table, struct shard_member *good, struct shard_member *bad, int64_t now_ms)
+{
+	for (int round = 0; round < 3; round++) {
+		shard_table_update(table, now_ms);
+		if (shard_member_version(good) != 0)
+			ping(table, good, now_ms);
+		if (bad != NULL && shard_member_version(bad) != 0)
+			ping(table, bad, now_ms);
+	}
+}
+
+/* A child of the pool that ends again and again, before its HELLO or shortly after it: the shards wait for it once. */
+static void crash_often(bool greets)
+{
+	enum { LIFE = 500, BACKOFF = 32000, ENDS = 5, STEP = 5000 };
+	struct shard_table *table = make(0);
+	struct shard_member *good;
+	struct shard_member *bad = NULL;
+	int64_t now = START;
+	char uuid[24];
+
+	shard_table_expect(table, "pool-0", now);
+	shard_table_expect(table, "pool-1", now);
+	good = join(table, "pool-0", "good", now);
+	for (int i = 0; i < ENDS; i++) {
+		snprintf(uuid, sizeof(uuid), "bad-%d", i);
+		bad = greets ? join(table, "pool-1", uuid, now) : NULL;
+		settle(table, good, bad, now);
+		assert_int_equal(held(table, "pool-1"), greets ? SHARDS / 2 : 0);
+		now += LIFE;
+		shard_table_dead(table, "pool-1", now);
+		settle(table, good, NULL, now);
+		assert_int_equal(held(table, NULL), i == 0 ? SHARDS / 2 : 0);
+		for (int64_t end = now + BACKOFF; now < end; now += STEP)
+			settle(table, good, NULL, now);
+		assert_int_equal(held(table, "pool-0"), SHARDS);
+	}
+	/* one that lived for the grace time is waited for again */
+	bad = join(table, "pool-1", "better", now);
+	for (int64_t end = now + GRACE; now < end; now += STEP)
+		settle(table, good, bad, now);
+	shard_table_dead(table, "pool-1", now);
+	settle(table, good, NULL, now);
+	assert_int_equal(held(table, NULL), SHARDS / 2);
+	shard_table_free(table);
+}
+
+static void test_crashes_again(void **state)
+{
+	(void)state;
+	crash_often(false);
+	crash_often(true);
+}
+
 static void test_restart_elsewhere(void **state)
 {
 	struct shard_table *table = make(0);
@@ -205,6 +260,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_restart_in_pool),
+		cmocka_unit_test(test_crashes_again),
 		cmocka_unit_test(test_restart_elsewhere),
 		cmocka_unit_test(test_hello_again),
 		cmocka_unit_test(test_gone_and_back),

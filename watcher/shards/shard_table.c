@@ -12,7 +12,12 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 
-enum { MEMBERS_MAX = 1024, UUID_MAX = 40, NAME_MAX_BYTES = 64 };
+enum {
+	MEMBERS_MAX = 1024,
+	UUID_MAX = 40,
+	NAME_MAX_BYTES = 64,
+	EARLY_ENDS_MAX = 2, /* in a row; the pool waits up to 32 s between them */
+};
 
 enum shard_state { SHARD_FREE, SHARD_GRANTED, SHARD_REVOKING };
 
@@ -25,6 +30,8 @@ struct shard_member {
 	bool changed; /* its assignment changed in this update */
 	uint64_t version;
 	int64_t received_ms;
+	int64_t joined_ms;    /* first HELLO of the process */
+	uint32_t early_ends;  /* processes in a row that ended within the grace time */
 	int64_t lease_end_ms; /* by our count, margin included; 0: no lease was ever given, or none any more */
 	struct shard_set granted;
 	struct shard_set fresh;
@@ -104,11 +111,18 @@ static bool leased(const struct shard_member *member, int64_t now_ms)
 	return member->lease_end_ms > now_ms;
 }
 
+/* Whether shards wait for its return: not for the next process of those that end early. */
+static bool awaited(const struct shard_table *table, const struct shard_member *member, int64_t now_ms)
+{
+	if (member->uuid[0] == '\0' && member->early_ends >= EARLY_ENDS_MAX)
+		return false;
+	return now_ms < member->received_ms + table->options.grace_ms;
+}
+
 /* Whether it is the target of shards. */
 static bool eligible(const struct shard_table *table, const struct shard_member *member, int64_t now_ms)
 {
-	return !member->leaving &&
-	       (member->present || leased(member, now_ms) || now_ms < member->received_ms + table->options.grace_ms);
+	return !member->leaving && (member->present || leased(member, now_ms) || awaited(table, member, now_ms));
 }
 
 static void mark_changed(struct shard_table *table, struct shard_member *member)
@@ -237,6 +251,7 @@ enum shard_answer shard_table_hello(struct shard_table *table, const char *name,
 			return SHARD_BUSY;
 		forget_process(table, member);
 		strncpy(member->uuid, uuid, sizeof(member->uuid) - 1);
+		member->joined_ms = now_ms;
 	}
 	member->present = true;
 	member->received_ms = now_ms;
@@ -286,6 +301,10 @@ void shard_table_dead(struct shard_table *table, const char *name, int64_t now_m
 
 	if (member == NULL)
 		return;
+	if (member->uuid[0] == '\0' || now_ms < member->joined_ms + table->options.grace_ms)
+		member->early_ends++;
+	else
+		member->early_ends = 0;
 	forget_process(table, member);
 	member->received_ms = now_ms;
 }
@@ -427,7 +446,7 @@ static void forget_gone(struct shard_table *table, int64_t now_ms)
 		struct shard_member *member = table->members[i];
 
 		if (member->in_use || eligible(table, member, now_ms) || leased(member, now_ms) ||
-		    holds_any(table, member))
+		    holds_any(table, member) || member->early_ends > 0) /* (only of the pool's few names) */
 			table->members[kept++] = member;
 		else
 			free(member);

@@ -54,7 +54,8 @@ bool shard_table_ping(struct shard_table *table, struct shard_member *member, ui
 /* The member drains and leaves: each shard moves when the member releases it. */
 void shard_table_bye(struct shard_table *table, struct shard_member *member);
 /* The process of that name has ended (the pool reaped it). Its shards are free at once, and wait for its successor for
- * the grace time. */
+ * the grace time; but for nobody if this process and the former one ended within the grace time of their first HELLO,
+ * or before it. */
 void shard_table_dead(struct shard_table *table, const char *name, int64_t now_ms);
 
 /* From now on no shard is granted: all members are leaving. */
