@@ -1,4 +1,5 @@
 /* What the router answers to a peer that the test plays itself: credit, snapshots cut short, claims, refusals. */
+#include "common/base/log.h"
 #include "tests/unit/router_world.h"
 
 /* A connection whose peer is played by the test itself. */
@@ -480,6 +481,51 @@ static void test_too_many_connections(void **state)
 	assert_int_equal(shard_table_size(router_shards(world->router)), 1);
 }
 
+static unsigned lines;
+
+static void count_line(char severity, const char *message)
+{
+	(void)severity;
+	(void)message;
+	lines++;
+}
+
+/* A peer cannot fill the log: of each kind of line it causes a few. Later ones are written when that has passed. */
+static void test_log_lines(void **state)
+{
+	enum { TIMES = 1000, FEW = 10, MINUTE_MS = 60000 };
+	const struct bus_hello hello = {.name = "b", .uuid = "u", .window = 1};
+	cleanup_buf struct buf wrong = {0};
+	cleanup_buf struct buf body = {0};
+	struct node *node;
+
+	(void)state;
+	world_start_watcher(world, 5);
+	node = raw_node(0);
+	buf_puts(&wrong, "{}");
+	log_set_sink(count_line);
+	for (int i = 0; i < TIMES; i++)
+		raw_send(node, BUS_HELLO, 1, 5, 0, &wrong);
+	assert_in_range(lines, 1, FEW);
+	raw_hello(node, "a", "u", 10);
+	world->now_ms += MINUTE_MS;
+	lines = 0;
+	for (uint64_t i = 2; i < TIMES; i++)
+		raw_send(node, BUS_PING, i, 5, 0, &wrong);
+	assert_in_range(lines, 1, FEW);
+	lines = 0;
+	for (uint64_t i = TIMES; i < 2 * TIMES; i++)
+		raw_send(node, BUS_BYE, i, 5, 0, NULL);
+	assert_in_range(lines, 1, FEW);
+	lines = 0;
+	bus_hello_write(&body, &hello);
+	node = raw_node(1);
+	for (uint64_t i = 0; i < TIMES; i++)
+		raw_send(node, BUS_HELLO, 1, 6 + i, 0, &body); /* refused, with another text each time */
+	assert_in_range(lines, 1, FEW);
+	log_set_sink(NULL);
+}
+
 static bool accept_x(void *arg, const char *name)
 {
 	(void)arg;
@@ -530,6 +576,7 @@ int main(void)
 		TEST(test_hostile_epochs),
 		TEST(test_refusals),
 		TEST(test_too_many_connections),
+		TEST(test_log_lines),
 		TEST(test_names_of_the_pool),
 	};
 

@@ -7,10 +7,14 @@
 #include "common/base/hash.h"
 #include "common/base/log_last.h"
 #include "common/base/mem.h"
+#include "common/base/rate.h"
 #include "watcher/shards/outbox.h"
 #include "watcher/shards/router.h"
 
 enum { ROUTER_REFUSED_KEPT = 16 };
+
+/* Log lines that a peer can cause as often as it likes. Each has a rate of its own. */
+enum router_line { LINE_MALFORMED, LINE_LEAVES, LINE_REFUSED, ROUTER_LINES };
 
 /* A connection that sent HELLO. */
 struct connection {
@@ -55,8 +59,9 @@ struct router {
 	bool synced;
 	bool live;
 	struct log_last refused[ROUTER_REFUSED_KEPT]; /* by the uuid: some share one */
-	struct buf body;                              /* scratch */
-	char reason[160];                             /* scratch: of a refusal */
+	struct token_bucket lines[ROUTER_LINES];
+	struct buf body;  /* scratch */
+	char reason[160]; /* scratch: of a refusal */
 	struct router_counters counters;
 };
 

@@ -9,6 +9,8 @@
 #include "common/base/mem.h"
 #include "watcher/shards/connections.h"
 
+enum { LINES_AT_ONCE = 10, LINES_PER_MINUTE = 10 };
+
 struct router *router_new(const struct router_ports *ports, const struct router_options *options)
 {
 	struct router *router = mem_calloc(1, sizeof(*router));
@@ -16,6 +18,8 @@ struct router *router_new(const struct router_ports *ports, const struct router_
 	router->ports = *ports;
 	router->options = *options;
 	router->shards = shard_table_new(&options->shards);
+	for (size_t i = 0; i < ROUTER_LINES; i++)
+		token_bucket_init(&router->lines[i], LINES_PER_MINUTE / 60., LINES_AT_ONCE, router_now(router));
 	return router;
 }
 
@@ -36,6 +40,41 @@ void router_free(struct router *router)
 	shard_table_free(router->shards);
 	buf_free(&router->body);
 	free(router);
+}
+
+/* ---- log lines --------------------------------------------------------------------------------------------------- */
+
+static bool may_log(struct router *router, enum router_line line)
+{
+	struct token_bucket *bucket = &router->lines[line];
+
+	if (token_bucket_wait_ms(bucket, router_now(router)) > 0)
+		return false;
+	token_bucket_take(bucket);
+	return true;
+}
+
+static void note_malformed(struct router *router, const char *name, const struct error *err)
+{
+	router->counters.malformed++;
+	if (may_log(router, LINE_MALFORMED))
+		log_warning("%s sent a malformed message (%llu by all peers): %s", name,
+			    (unsigned long long)router->counters.malformed, err->message);
+}
+
+/* It asks again each second. */
+static void log_refused(struct router *router, enum bus_role role, const char *name, const char *uuid,
+			const char *reason)
+{
+	cleanup_free char *text = mem_printf("refused %s %s (%s): %s",
+					     role == BUS_ROLE_BARRIER ? "barrier" : "reconciler", name, uuid, reason);
+	unsigned sum = 0;
+
+	for (const char *at = uuid; *at != '\0'; at++)
+		sum += (unsigned char)*at;
+	if (log_is_news(&router->refused[sum % ROUTER_REFUSED_KEPT], router_now(router), text) &&
+	    may_log(router, LINE_REFUSED))
+		log_info("%s", text);
 }
 
 /* ---- receiving -------------------------------------------------------------------------------------------------- */
@@ -102,20 +141,6 @@ static const char *admit(struct router *router, const struct bus_hello *hello, b
 	return "too many members";
 }
 
-/* It asks again each second. */
-static void log_refused(struct router *router, enum bus_role role, const char *name, const char *uuid,
-			const char *reason)
-{
-	cleanup_free char *text = mem_printf("refused %s %s (%s): %s",
-					     role == BUS_ROLE_BARRIER ? "barrier" : "reconciler", name, uuid, reason);
-	unsigned sum = 0;
-
-	for (const char *at = uuid; *at != '\0'; at++)
-		sum += (unsigned char)*at;
-	if (log_is_news(&router->refused[sum % ROUTER_REFUSED_KEPT], router_now(router), text))
-		log_info("%s", text);
-}
-
 static void on_hello(struct router *router, const unsigned char *id, size_t id_len, const struct bus_head *head,
 		     const char *body, size_t body_len)
 {
@@ -139,8 +164,7 @@ static void on_hello(struct router *router, const unsigned char *id, size_t id_l
 		return;
 	}
 	if (bus_hello_read(body, body_len, &hello, &err) < 0) {
-		router->counters.malformed++;
-		log_warning("%s", err.message);
+		note_malformed(router, connection == NULL ? "a connection" : connection->name, &err);
 		router_refuse(router, id, id_len, head, true, err.message);
 		return;
 	}
@@ -221,8 +245,7 @@ static void on_ping(struct router *router, struct connection *connection, const 
 
 	router->counters.pings++;
 	if (bus_ping_read(body, body_len, &ping, &err) < 0) {
-		router->counters.malformed++;
-		log_warning("%s: %s", connection->name, err.message);
+		note_malformed(router, connection->name, &err);
 		return;
 	}
 	connection_consumed(connection, ping.consumed, ping.received > 0);
@@ -245,7 +268,8 @@ static void on_ping(struct router *router, struct connection *connection, const 
 
 static void on_bye(struct router *router, struct connection *connection)
 {
-	log_info("%s leaves", connection->name);
+	if (may_log(router, LINE_LEAVES))
+		log_info("%s leaves", connection->name);
 	if (connection->member != NULL)
 		shard_table_bye(router->shards, connection->member);
 	else
