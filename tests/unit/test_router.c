@@ -91,6 +91,35 @@ static void test_label_removed(void **state)
 	assert_string_equal(node->last_absent.framework_name, "fw");
 }
 
+/* A selector for the label matches an empty one, too: no event says that the object is out of sight. */
+static void test_label_emptied(void **state)
+{
+	cleanup_json json_t *object = world_object(world, KIND_POD, "", "pod", "p1", false);
+	struct node *node;
+	struct error err;
+
+	(void)state;
+	world_start_synced(world);
+	node = world_start(world, 0, "pool-0", BUS_ROLE_RECONCILER);
+	world_present(world, KIND_POD, "fw", "pod", "p1");
+	world_settle(world);
+	assert_int_equal(present_object(world->cache, KIND_POD, object, &err), 0); /* of an older version: no news */
+	json_decref(object);
+	object = world_object(world, KIND_POD, "", "pod", "p1", false);
+	assert_int_equal(present_object(world->cache, KIND_POD, object, &err), -1);
+	assert_non_null(strstr(err.message, "FC_FRAMEWORK_NAME"));
+	world_settle(world);
+	assert_int_equal(node->absences, 1);
+	assert_false(node->last_absent.deleting);
+	assert_string_equal(node->last_absent.framework_name, "fw");
+	assert_null(view_find(node, KIND_POD, "ns/pod"));
+	assert_int_equal(cache_count(world->cache, KIND_POD), 0);
+	/* and it comes back */
+	world_present(world, KIND_POD, "fw", "pod", "p1");
+	world_settle(world);
+	assert_non_null(view_find(node, KIND_POD, "ns/pod"));
+}
+
 static void test_label_changed(void **state)
 {
 	struct node *node;
@@ -360,6 +389,7 @@ int main(void)
 		TEST(test_updates),
 		TEST(test_large_objects),
 		TEST(test_label_removed),
+		TEST(test_label_emptied),
 		TEST(test_label_changed),
 		TEST(test_absences_of_two_frameworks),
 		TEST(test_absent_of_the_unknown),

@@ -355,11 +355,6 @@ int cache_present_raw(struct cache *cache, enum object_kind kind, const struct r
 	if (meta == NULL)
 		return -1;
 	reflector_note_version(object, meta->resource_version);
-	if (framework_of(kind, meta)[0] == '\0') {
-		error_set(err, "%s %s/%s has no label FC_FRAMEWORK_NAME", object_kind_name(kind), meta->ns, meta->name);
-		drop_object(&kept);
-		return -1;
-	}
 	entry = find_or_add(cache, kind, meta->ns, meta->name);
 	entry->seen = true;
 	folded = entry->is_folded;
@@ -385,12 +380,18 @@ int cache_present_raw(struct cache *cache, enum object_kind kind, const struct r
 			report_changed(cache, entry);
 			return 0;
 		}
-		/* its label names another Framework now */
+		/* its label names another Framework now, or none */
 		remove_object(cache, entry, meta->resource_version, END_OF_SIGHT);
 	} else if (old != NULL) {
 		if (cache->listener != NULL)
 			cache->listener->missed(cache->arg, entry);
 		remove_object(cache, entry, meta->resource_version, END_REPLACED);
+	}
+	if (framework_of(kind, meta)[0] == '\0') { /* the selector matches an empty label, too */
+		error_set(err, "%s %s/%s has no label FC_FRAMEWORK_NAME", object_kind_name(kind), meta->ns, meta->name);
+		drop_object(&kept);
+		free_if_unused(cache, entry);
+		return -1;
 	}
 	store(cache, entry, &kept);
 	link_shard(cache, entry, shard_of_key(meta->ns, framework_of(kind, meta), cache->shard_count));

@@ -44,7 +44,7 @@ void cache_listen(struct cache *cache, const struct cache_listener *listener, vo
 void cache_free(struct cache *cache);
 
 /* The reflector's callbacks, for each kind. -1 and *err: the object cannot be read, has no identity or belongs to no
- * Framework, and was left out. */
+ * Framework, and was left out. If it belongs to no Framework any more, its former state is gone from its key. */
 int cache_present_raw(struct cache *cache, enum object_kind kind, const struct reflector_object *object,
 		      struct error *err);
 int cache_deleted_raw(struct cache *cache, enum object_kind kind, const struct reflector_object *object,
