@@ -131,16 +131,23 @@ static const struct lease_handler lease_handler = {.led = on_led, .deposed = on_
 
 /* A standby says nothing on the bus, nor does a leader from the moment on that another one may lead (ARCHITECTURE.md
  * §3.5): its peers look for another. */
-static void on_message(void *arg, const unsigned char *id, size_t id_len, const struct bus_head *head, const char *body,
-		       size_t body_len)
+static bool answers(const void *arg)
 {
 	const struct watcher *watcher = arg;
 
 	/* once the Lease is being given back, what it says of those who may still act stays so; a pool has ended by
 	 * then */
 	if (watcher->stopping && watcher->flags.workers == 0)
-		return;
-	if (watcher->term != NULL && lease_leads(watcher->lease))
+		return false;
+	return watcher->term != NULL && lease_leads(watcher->lease);
+}
+
+static void on_message(void *arg, const unsigned char *id, size_t id_len, const struct bus_head *head, const char *body,
+		       size_t body_len)
+{
+	const struct watcher *watcher = arg;
+
+	if (answers(watcher))
 		router_receive(term_router(watcher->term), id, id_len, head, body, body_len);
 }
 
@@ -253,6 +260,7 @@ static int make_socket(struct watcher *watcher, struct error *err)
 	if (watcher->socket == NULL ||
 	    (outer != NULL && bus_socket_bind_also(watcher->socket, outer, security, err) < 0))
 		return -1;
+	bus_socket_set_answers(watcher->socket, answers);
 	log_info("the bus listens on %s", bus_socket_endpoint(watcher->socket));
 	return 0;
 }

@@ -54,6 +54,7 @@ struct bus_socket {
 	struct bus_poll poll;
 	/* ROUTER */
 	struct bus_gate *gate;
+	bool (*answers)(const void *arg);
 	/* DEALER */
 	char *keys;
 	struct bus_monitor monitor;
@@ -105,6 +106,8 @@ static bool is_named_rightly(struct bus_socket *socket, const unsigned char *id,
 	if (head->type != BUS_HELLO || head->protocol != BUS_PROTOCOL ||
 	    bus_hello_read(body, body_len, &hello, &err) < 0 || bus_gate_may_be(socket->gate, key, &hello))
 		return true;
+	if (socket->answers != NULL && !socket->answers(socket->arg))
+		return false;
 	bus_refuse_write(&text, &refusal);
 	bus_send(socket, id, id_len, &answer, text.data, text.len);
 	return false;
@@ -437,6 +440,11 @@ struct bus_socket *bus_socket_connect(struct ev_loop *loop, const char *endpoint
 		ev_timer_start(loop, &socket->look);
 	}
 	return socket;
+}
+
+void bus_socket_set_answers(struct bus_socket *socket, bool (*answers)(const void *arg))
+{
+	socket->answers = answers;
 }
 
 void bus_socket_free(struct bus_socket *socket)

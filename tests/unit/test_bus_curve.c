@@ -99,6 +99,48 @@ static void test_names(void **state)
 	assert_int_equal(f->refused, 2);
 }
 
+static bool leads;
+
+static bool answers(const void *arg)
+{
+	(void)arg;
+	return leads;
+}
+
+static bool is_misnamed(const struct fixture *f)
+{
+	return bus_socket_gate(f->router)->misnamed >= f->wanted;
+}
+
+/* A standby, whose list of keys may be another one than the leader's, leaves refusals to the leader. */
+static void test_standby(void **state)
+{
+	struct fixture *f = *state;
+	char clients[4096];
+	char text[4300];
+
+	read_text(f->server, "clients", clients);
+	snprintf(text, sizeof(text), "%.*s a role=reconciler\n", CURVE_KEY_SIZE - 1, clients);
+	write_text(f->server, "clients", text);
+	listen_with(f, f->server);
+	bus_socket_set_answers(f->router, answers);
+	connect_with(f, f->peer);
+	want(f, is_heard, 1);
+	leads = false;
+	say_hello(f, "b", BUS_ROLE_BARRIER);
+	f->wanted = 1;
+	wait_until(f, is_misnamed);
+	leads = true;
+	say_hello(f, "b", BUS_ROLE_BARRIER);
+	f->wanted = 2;
+	wait_until(f, is_misnamed);
+	f->wanted = 1;
+	wait_until(f, is_refused);
+	want(f, is_heard, 10); /* long enough for another refusal */
+	assert_int_equal(f->refused, 1);
+	assert_int_equal(f->hellos, 0);
+}
+
 static void test_wrong_server_key(void **state)
 {
 	struct fixture *f = *state;
@@ -207,9 +249,16 @@ static void test_beyond_this_machine(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_right_key),        TEST(test_unknown_key),     TEST(test_names),
-		TEST(test_wrong_server_key), TEST(test_own_key_changes), TEST(test_plain_client),
-		TEST(test_plain_server),     TEST(test_both_listeners),  TEST(test_beyond_this_machine),
+		TEST(test_right_key),
+		TEST(test_unknown_key),
+		TEST(test_names),
+		TEST(test_standby),
+		TEST(test_wrong_server_key),
+		TEST(test_own_key_changes),
+		TEST(test_plain_client),
+		TEST(test_plain_server),
+		TEST(test_both_listeners),
+		TEST(test_beyond_this_machine),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
