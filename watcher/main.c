@@ -142,6 +142,15 @@ static bool answers(const void *arg)
 	return watcher->term != NULL && lease_leads(watcher->lease);
 }
 
+static bool named(const void *arg, const unsigned char *id, size_t id_len, const char **name, enum bus_role *role)
+{
+	const struct watcher *watcher = arg;
+
+	return watcher->term != NULL && router_peer_named(term_router(watcher->term), id, id_len, name, role);
+}
+
+static const struct bus_owner owner = {.answers = answers, .named = named};
+
 static void on_message(void *arg, const unsigned char *id, size_t id_len, const struct bus_head *head, const char *body,
 		       size_t body_len)
 {
@@ -260,7 +269,7 @@ static int make_socket(struct watcher *watcher, struct error *err)
 	if (watcher->socket == NULL ||
 	    (outer != NULL && bus_socket_bind_also(watcher->socket, outer, security, err) < 0))
 		return -1;
-	bus_socket_set_answers(watcher->socket, answers);
+	bus_socket_set_owner(watcher->socket, &owner);
 	log_info("the bus listens on %s", bus_socket_endpoint(watcher->socket));
 	return 0;
 }

@@ -230,17 +230,16 @@ bool bus_gate_passes(struct bus_gate *gate, const char *user)
 	return false;
 }
 
-bool bus_gate_may_be(struct bus_gate *gate, const char *user, const struct bus_hello *hello)
+bool bus_gate_may_be(struct bus_gate *gate, const char *user, const char *name, enum bus_role role)
 {
 	uint64_t times;
 
-	if (user == NULL || gate->clients == NULL ||
-	    curve_clients_may_be(gate->clients, user, hello->name, hello->role))
+	if (user == NULL || gate->clients == NULL || curve_clients_may_be(gate->clients, user, name, role))
 		return true;
 	gate->counters.misnamed++;
 	if (to_be_said(gate, MISNAMED, &times))
 		log_warning("the bus refused a peer (%llu): its key %s is not for %s \"%s\"", (unsigned long long)times,
-			    user, hello->role == BUS_ROLE_BARRIER ? "barrier" : "reconciler", hello->name);
+			    user, role == BUS_ROLE_BARRIER ? "barrier" : "reconciler", name);
 	return false;
 }
 

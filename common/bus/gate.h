@@ -18,7 +18,7 @@ struct bus_gate_counters {
 	uint64_t admitted;    /* connections with a completed handshake */
 	uint64_t unknown_key; /* refused; their owner knows the watcher's public key */
 	uint64_t handshake;   /* refused: no keys, a wrong key of the watcher, or a timeout */
-	uint64_t misnamed;    /* HELLOs of a peer whose key is for another name or role */
+	uint64_t misnamed;    /* messages of a peer whose key is for another name or role */
 	uint64_t revoked;     /* messages of a peer whose key was removed from the list after it connected */
 };
 
@@ -30,8 +30,8 @@ int bus_gate_open(struct bus_gate *gate, const char *keys, struct error *err);
 /* Whether to accept a message: user is the message's property "User-Id", NULL on a bus without keys. */
 bool bus_gate_passes(struct bus_gate *gate, const char *user);
 
-/* Whether the key allows the member name and role of this HELLO. */
-bool bus_gate_may_be(struct bus_gate *gate, const char *user, const struct bus_hello *hello);
+/* Whether the key allows this member name and role. */
+bool bus_gate_may_be(struct bus_gate *gate, const char *user, const char *name, enum bus_role role);
 const struct bus_gate_counters *bus_gate_counters(const struct bus_gate *gate);
 
 #endif

@@ -54,7 +54,7 @@ struct bus_socket {
 	struct bus_poll poll;
 	/* ROUTER */
 	struct bus_gate *gate;
-	bool (*answers)(const void *arg);
+	const struct bus_owner *owner;
 	/* DEALER */
 	char *keys;
 	struct bus_monitor monitor;
@@ -93,20 +93,26 @@ static void free_closed(struct bus_socket *socket)
 	free(socket);
 }
 
-/* A HELLO of one whose key is for another name is answered here. */
+/* A message of one whose key is for another name is answered here. */
 static bool is_named_rightly(struct bus_socket *socket, const unsigned char *id, size_t id_len,
 			     const struct bus_head *head, const char *key, const char *body, size_t body_len)
 {
 	static const struct bus_refuse refusal = {.reason = "the key is for another name or role"};
 	const struct bus_head answer = {.type = BUS_REFUSE, .epoch = head->epoch, .session = head->session};
+	const struct bus_owner *owner = socket->owner;
 	cleanup_buf struct buf text = {0};
 	struct bus_hello hello;
+	const char *name = hello.name;
 	struct error err;
 
-	if (head->type != BUS_HELLO || head->protocol != BUS_PROTOCOL ||
-	    bus_hello_read(body, body_len, &hello, &err) < 0 || bus_gate_may_be(socket->gate, key, &hello))
+	if (key == NULL || head->protocol != BUS_PROTOCOL)
 		return true;
-	if (socket->answers != NULL && !socket->answers(socket->arg))
+	if (head->type == BUS_HELLO ? bus_hello_read(body, body_len, &hello, &err) < 0
+				    : owner == NULL || !owner->named(socket->arg, id, id_len, &name, &hello.role))
+		return true;
+	if (bus_gate_may_be(socket->gate, key, name, hello.role))
+		return true;
+	if (owner != NULL && !owner->answers(socket->arg))
 		return false;
 	bus_refuse_write(&text, &refusal);
 	bus_send(socket, id, id_len, &answer, text.data, text.len);
@@ -442,9 +448,9 @@ struct bus_socket *bus_socket_connect(struct ev_loop *loop, const char *endpoint
 	return socket;
 }
 
-void bus_socket_set_answers(struct bus_socket *socket, bool (*answers)(const void *arg))
+void bus_socket_set_owner(struct bus_socket *socket, const struct bus_owner *owner)
 {
-	socket->answers = answers;
+	socket->owner = owner;
 }
 
 void bus_socket_free(struct bus_socket *socket)

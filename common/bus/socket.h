@@ -28,9 +28,17 @@ int bus_socket_bind_also(struct bus_socket *socket, const char *endpoint, const 
 			 struct error *err);
 struct bus_socket *bus_socket_connect(struct ev_loop *loop, const char *endpoint, const struct bus_security *security,
 				      bus_receive *receive, void *arg, struct error *err);
-/* Whether this end of the bus answers peers now: only then does the socket itself refuse a peer whose key is for
- * another name. NULL, at first: always. arg: that of bus_socket_bind(). */
-void bus_socket_set_answers(struct bus_socket *socket, bool (*answers)(const void *arg));
+/* What a watcher's socket asks its owner; arg: that of bus_socket_bind(). */
+struct bus_owner {
+	/* Whether this end of the bus answers peers now: only then does the socket itself refuse a peer whose key is
+	 * for another name. */
+	bool (*answers)(const void *arg);
+	/* The name and role that a connection goes by since its HELLO; false: none. Its key must allow them at every
+	 * message, as the list of keys may have changed. */
+	bool (*named)(const void *arg, const unsigned char *id, size_t id_len, const char **name, enum bus_role *role);
+};
+/* Borrowed. Without it, the socket always answers, and looks only at HELLOs. */
+void bus_socket_set_owner(struct bus_socket *socket, const struct bus_owner *owner);
 /* May be called from the receive callback. Waits up to half a second for messages still to be sent. */
 void bus_socket_free(struct bus_socket *socket);
 /* The endpoint bound to, with the port the kernel chose. Borrowed. */

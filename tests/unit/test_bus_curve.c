@@ -107,6 +107,18 @@ static bool answers(const void *arg)
 	return leads;
 }
 
+/* What a watcher remembers of the HELLO below. */
+static bool named(const void *arg, const unsigned char *id, size_t id_len, const char **name, enum bus_role *role)
+{
+	(void)id;
+	(void)id_len;
+	*name = "fc-1";
+	*role = BUS_ROLE_RECONCILER;
+	return ((const struct fixture *)arg)->hellos > 0;
+}
+
+static const struct bus_owner owner = {.answers = answers, .named = named};
+
 static bool is_misnamed(const struct fixture *f)
 {
 	return bus_socket_gate(f->router)->misnamed >= f->wanted;
@@ -123,7 +135,7 @@ static void test_standby(void **state)
 	snprintf(text, sizeof(text), "%.*s a role=reconciler\n", CURVE_KEY_SIZE - 1, clients);
 	write_text(f->server, "clients", text);
 	listen_with(f, f->server);
-	bus_socket_set_answers(f->router, answers);
+	bus_socket_set_owner(f->router, &owner);
 	connect_with(f, f->peer);
 	want(f, is_heard, 1);
 	leads = false;
@@ -139,6 +151,37 @@ static void test_standby(void **state)
 	want(f, is_heard, 10); /* long enough for another refusal */
 	assert_int_equal(f->refused, 1);
 	assert_int_equal(f->hellos, 0);
+}
+
+/* A key that gets limits after its peer's HELLO: they count at the next message. */
+static void test_narrowed(void **state)
+{
+	struct fixture *f = *state;
+	char clients[4096];
+	char text[4300];
+	unsigned heard;
+
+	listen_with(f, f->server);
+	bus_socket_set_owner(f->router, &owner);
+	leads = true;
+	connect_with(f, f->peer);
+	want(f, is_heard, 1);
+	say_hello(f, "fc-1", BUS_ROLE_RECONCILER);
+	f->wanted = 1;
+	wait_until(f, is_greeted);
+	want(f, is_heard, 10);
+	read_text(f->server, "clients", clients);
+	snprintf(text, sizeof(text), "%.*s a role=barrier\n", CURVE_KEY_SIZE - 1, clients);
+	write_text(f->server, "clients", text);
+	f->wanted = 1;
+	wait_until(f, is_misnamed);
+	heard = f->heard;
+	wait_until(f, is_refused);
+	f->wanted = 10;
+	wait_until(f, is_misnamed);
+	assert_int_equal(f->heard, heard);
+	write_text(f->server, "clients", clients);
+	want(f, is_heard, 1);
 }
 
 static void test_wrong_server_key(void **state)
@@ -253,6 +296,7 @@ int main(void)
 		TEST(test_unknown_key),
 		TEST(test_names),
 		TEST(test_standby),
+		TEST(test_narrowed),
 		TEST(test_wrong_server_key),
 		TEST(test_own_key_changes),
 		TEST(test_plain_client),

@@ -7,6 +7,8 @@ static void test_join(void **state)
 {
 	struct node *node;
 	const struct view_object *object;
+	const char *name = NULL;
+	enum bus_role role = BUS_ROLE_BARRIER;
 
 	(void)state;
 	world_start_watcher(world, 5);
@@ -24,6 +26,10 @@ static void test_join(void **state)
 	router_set_live(world->router, true);
 	world_settle(world);
 	assert_int_equal(node->grants, 1);
+	assert_false(router_peer_named(world->router, (const unsigned char *)"?", 1, &name, &role));
+	assert_true(router_peer_named(world->router, (const unsigned char *)node->id, strlen(node->id), &name, &role));
+	assert_string_equal(name, "pool-0");
+	assert_int_equal(role, BUS_ROLE_RECONCILER);
 	assert_int_equal(shard_set_count(&node->granted), WORLD_SHARDS);
 	assert_int_equal(node->shown, 3);
 	assert_int_equal(node->completes, 1);

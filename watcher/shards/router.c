@@ -383,6 +383,18 @@ size_t router_peer_count(const struct router *router)
 	return count;
 }
 
+bool router_peer_named(const struct router *router, const unsigned char *id, size_t id_len, const char **name,
+		       enum bus_role *role)
+{
+	const struct connection *connection = connection_find(router, id, id_len);
+
+	if (connection == NULL || connection->left)
+		return false;
+	*name = connection->name;
+	*role = connection->role;
+	return true;
+}
+
 uint64_t router_epoch(const struct router *router)
 {
 	return router->options.epoch;

@@ -80,6 +80,9 @@ struct router_counters {
 };
 const struct router_counters *router_counters(const struct router *router);
 size_t router_peer_count(const struct router *router);
+/* The name (borrowed) and role of the peer with that connection; false: there is none. */
+bool router_peer_named(const struct router *router, const unsigned char *id, size_t id_len, const char **name,
+		       enum bus_role *role);
 uint64_t router_epoch(const struct router *router);
 /* Unsent objects, over all peers. */
 size_t router_backlog(const struct router *router);
