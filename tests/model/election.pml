@@ -121,6 +121,7 @@ bool begun; /* watcher 0 is the first to write: what the other one could do firs
 
 /* Whether it leads, and may grant, renew, or take claims over.
  * models common/leader/election.c:election_leads
+ * models watcher/main.c:answers
  * models watcher/main.c:on_message */
 #define leads(i) (w[i].at == LEADING && w[i].lead > 0)
 
