@@ -25,10 +25,14 @@ enum {
 	/* restartPolicy ExitCode: 1 to 127 are permanent, the others are retried (RestartPolicyExitCode). */
 	EXIT_RETRYABLE = 128,
 	PORT_MAX = 65535,
-	/* The completion codes of these two; containers cannot exit with them. */
+	/* The completion codes of failures that are not retried, and of those that are; containers cannot exit with
+	 * them. */
 	CODE_PERMANENT = 1001,
-	CODE_RETRYABLE = 1002,
+	CODE_RETRIED = 1002,
 };
+
+/* Matches any text. */
+#define ANY "(?s).*"
 
 static const char *const restart_names[] = {
 	[RESTART_NEVER] = "Never",
@@ -279,36 +283,64 @@ struct kubeflow_replicas *kubeflow_find(struct kubeflow_job *read, const char *t
 	return NULL;
 }
 
-/* An entry of podFailureSpec for exit codes of the kind's container in the role's Pods. */
-static void put_exit_codes(struct job_translation *out, const struct kubeflow_job *read,
-			   const struct kubeflow_replicas *replicas, bool retryable)
+/* An entry of podFailureSpec for the role's Pods; the patterns' reference is taken over. Without an attribute
+ * maxRetryCount decides about the retry, and accountableRetriedCount contains it (CONTRACT.md §9.3). */
+static void put_failure(struct job_translation *out, const struct kubeflow_job *read,
+			const struct kubeflow_replicas *replicas, bool permanent, const char *phrase, json_t *patterns)
 {
 	cleanup_free char *pods = mem_printf("^%s-%s-[0-9]+$", out->framework, replicas->role.name);
-	cleanup_free char *container = mem_printf("^%s$", read->kind->container);
-	json_t *range = retryable ? json_pack("{s:i}", "min", EXIT_RETRYABLE)
-				  : json_pack("{s:i, s:i}", "min", 1, "max", EXIT_RETRYABLE - 1);
 	json_t *failures = json_object_get(out->spec, "podFailureSpec");
+	json_t *pattern;
+	size_t i;
 
+	json_array_foreach(patterns, i, pattern)
+		json_object_set_new(pattern, "nameRegex", json_string(pods));
 	if (failures == NULL) {
 		json_object_set_new(out->spec, "podFailureSpec", json_array());
 		failures = json_object_get(out->spec, "podFailureSpec");
 	}
 	json_array_append_new(
-		failures,
-		json_pack("{s:i, s:s, s:{s:[s]}, s:[{s:s, s:[{s:s, s:o}]}]}", "code",
-			  (retryable ? CODE_RETRYABLE : CODE_PERMANENT) + 2 * (int)(replicas - read->replicas),
-			  "phrase", retryable ? "RetryableExitCode" : "PermanentExitCode", "type", "attributes",
-			  retryable ? "Transient" : "Permanent", "podPatterns", "nameRegex", pods, "containers",
-			  "nameRegex", container, "codeRange", range));
+		failures, json_pack("{s:i, s:s, s:{s:o}, s:o}", "code",
+				    (permanent ? CODE_PERMANENT : CODE_RETRIED) + 2 * (int)(replicas - read->replicas),
+				    "phrase", phrase, "type", "attributes",
+				    permanent ? json_pack("[s]", "Permanent") : json_array(), "podPatterns", patterns));
 }
 
+/* Exit codes of the kind's container. */
+static void put_exit_codes(struct job_translation *out, const struct kubeflow_job *read,
+			   const struct kubeflow_replicas *replicas)
+{
+	cleanup_free char *container = mem_printf("^%s$", read->kind->container);
+
+	put_failure(out, read, replicas, true, "PermanentExitCode",
+		    json_pack("[{s:[{s:s, s:{s:i, s:i}}]}]", "containers", "nameRegex", container, "codeRange", "min",
+			      1, "max", EXIT_RETRYABLE - 1));
+	put_failure(out, read, replicas, false, "RetryableExitCode",
+		    json_pack("[{s:[{s:s, s:{s:i}}]}]", "containers", "nameRegex", container, "codeRange", "min",
+			      EXIT_RETRYABLE));
+}
+
+/* All failures count, whatever the configuration says of them, and a Pod that somebody deletes does not. The
+ * diagnostics show what a pattern names. */
+static void put_counted(struct job_translation *out, const struct kubeflow_job *read,
+			const struct kubeflow_replicas *replicas)
+{
+	put_failure(out, read, replicas, false, "ReplicaFailed",
+		    json_pack("[{s:[{s:s, s:s, s:s, s:{s:i}}]}, {s:s, s:s}]", "containers", "nameRegex", ANY,
+			      "reasonRegex", ANY, "messageRegex", ANY, "codeRange", "min", 1, "reasonRegex", ANY,
+			      "messageRegex", ANY));
+}
+
+/* A backoffLimit counts accountable retries, which a deleted Pod leads to without fancyRetryPolicy. backoff_limit -1 is
+ * maxRetryCount -1: no limit. */
 static struct build_retry retry_of(enum kubeflow_restart restart, const struct job_translation *out)
 {
+	const bool counted = out->backoff_limit >= 0;
+
 	switch (restart) {
-	case RESTART_ALWAYS: return (struct build_retry){.max_retry_count = -2};
-	case RESTART_ON_FAILURE:
-		return (struct build_retry){.max_retry_count = out->backoff_limit >= 0 ? out->backoff_limit : -1};
-	case RESTART_EXIT_CODE: return (struct build_retry){.fancy = true, .max_retry_count = -1};
+	case RESTART_ALWAYS: return (struct build_retry){.fancy = counted, .max_retry_count = -2};
+	case RESTART_ON_FAILURE: return (struct build_retry){.fancy = counted, .max_retry_count = out->backoff_limit};
+	case RESTART_EXIT_CODE: return (struct build_retry){.fancy = true, .max_retry_count = out->backoff_limit};
 	case RESTART_NEVER: break;
 	}
 	return (struct build_retry){.fancy = true};
@@ -321,10 +353,10 @@ void kubeflow_put_roles(struct kubeflow_job *read, const int64_t *min_succeeded,
 		const struct build_retry retry = retry_of(replicas->restart, out);
 		bool worker = strcmp(replicas->role.type, "Worker") == 0;
 
-		if (replicas->restart == RESTART_EXIT_CODE) {
-			put_exit_codes(out, read, replicas, false);
-			put_exit_codes(out, read, replicas, true);
-		}
+		if (replicas->restart == RESTART_EXIT_CODE)
+			put_exit_codes(out, read, replicas);
+		else if (replicas->restart != RESTART_NEVER && out->backoff_limit >= 0)
+			put_counted(out, read, replicas);
 		build_role(out, &replicas->role, replicas->pod, read->dynamic && worker ? BUILD_NEVER : 1,
 			   min_succeeded[i], &retry);
 		replicas->pod = NULL;

@@ -29,6 +29,7 @@ struct task_view {
 	bool deletion_pending;
 	bool ran; /* its attempt has a runTime */
 	int64_t retried;
+	int64_t accountable; /* of these */
 	bool retry_decided;
 	struct completion_view completion;
 };
@@ -148,6 +149,8 @@ static void read_retry(struct json_reader *reader, struct task_view *out)
 	while (json_reader_member(reader, &name))
 		if (json_span_is(&name, "totalRetriedCount"))
 			out->retried = json_reader_int(reader, 0);
+		else if (json_span_is(&name, "accountableRetriedCount"))
+			out->accountable = json_reader_int(reader, 0);
 		else if (json_span_is(&name, "retryDelaySec"))
 			out->retry_decided = is_set(reader);
 		else
@@ -216,7 +219,7 @@ static void read_tasks(struct json_reader *reader, struct progress *progress, st
 		read_task(reader, &task);
 		if (!task.has_state)
 			continue;
-		progress->retried += task.retried;
+		progress->retried += task.accountable;
 		if (!task.deletion_pending)
 			count(&task, &role->counts);
 		if (i == 0) {

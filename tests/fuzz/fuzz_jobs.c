@@ -30,7 +30,7 @@ static void compare(const struct view *view)
 	for (size_t r = 0; r < status.attempt.role_count; r++) {
 		FUZZ_EXPECT(strcmp(view->progress.roles[r].name, status.attempt.roles[r].name) == 0);
 		for (size_t t = 0; t < status.attempt.roles[r].task_count; t++)
-			retried += status.attempt.roles[r].tasks[t].retry.total;
+			retried += status.attempt.roles[r].tasks[t].retry.accountable;
 	}
 	FUZZ_EXPECT(view->progress.retried == retried);
 	framework_status_free(&status);

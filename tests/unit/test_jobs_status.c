@@ -306,7 +306,7 @@ static void test_suspend(void **state)
 	end(&story);
 }
 
-/* The sum over all Tasks counts, which a Framework cannot say. */
+/* The sum over all Tasks counts, which a Framework cannot say; a Pod that somebody deleted does not. */
 static void test_backoff_limit(void **state)
 {
 	struct story story;
@@ -314,7 +314,9 @@ static void test_backoff_limit(void **state)
 	(void)state;
 	begin(&story, TFJOB "{runPolicy: {backoffLimit: 1}, tfReplicaSpecs: {Worker: {replicas: 3, restartPolicy: "
 			    "OnFailure, " TEMPLATE "}}}}");
-	see(&story, "worker=rRR", CODE_NONE, false);
+	see(&story, "worker=DDD", CODE_NONE, false);
+	assert_false(story.last.stop);
+	see(&story, "worker=rDR", CODE_NONE, false);
 	assert_false(story.last.stop);
 	see(&story, "worker=rrR", CODE_NONE, false);
 	assert_true(story.last.stop);

@@ -1,0 +1,159 @@
+/* What restartPolicy and backoffLimit of jobs make of failures: the retries that a reconciler decides from the translated
+ * Framework and the shipped configuration (jobs/README.md). */
+#include "tests/unit/jobs_story.h"
+
+#include "common/config/config.h"
+#include "common/config/failure.h"
+#include "common/framework/spec.h"
+#include "reconciler/sync/classify.h"
+#include "reconciler/sync/rules.h"
+
+#define SHIPPED "manifests/config/frameworkcontroller.yaml"
+
+enum { NOT_ENDED = -1, LIMIT_NONE = -1 };
+
+enum expected { ENDS, UNCOUNTED, COUNTED };
+
+struct row {
+	const char *policy;
+	int limit;          /* backoffLimit */
+	int code;           /* predefined; 0: the Pod has failed so: */
+	int exit_code;      /* of the kind's container */
+	int sidecar;        /* exit code */
+	const char *reason; /* of the Pod; NULL: none */
+	enum expected expected;
+};
+
+static struct container_state container(char *name, int exit_code)
+{
+	static char error[] = "Error", oom[] = "OOMKilled", message[] = "";
+
+	return (struct container_state){.name = name,
+					.terminated = exit_code != NOT_ENDED,
+					.exit_code = exit_code,
+					.reason = exit_code == 137 ? oom : error,
+					.message = message};
+}
+
+/* The completion of a Pod of Worker 0. */
+static struct completion *classified(const json_t *spec, const struct row *row)
+{
+	static char pod_name[] = "j-worker-0", empty[] = "", names[][8] = {"pytorch", "sidecar"};
+	struct container_state containers[] = {container(names[0], row->exit_code), container(names[1], row->sidecar)};
+	cleanup_free char *reason = mem_strdup(row->reason == NULL ? "" : row->reason);
+	const struct pod pod = {.meta = {.name = pod_name},
+				.phase = POD_FAILED,
+				.reason = reason,
+				.message = empty,
+				.containers = containers,
+				.container_count = ARRAY_LEN(containers)};
+	int64_t steps = CLASSIFY_STEPS;
+	struct completion *completion;
+	struct pod_failure failure;
+	struct failure_spec own;
+	struct config config;
+	struct error err;
+
+	if (config_load(SHIPPED, CONFIG_UNKNOWN_REFUSE, &config, &err) < 0 ||
+	    failure_spec_parse(json_object_get(spec, "podFailureSpec"), "spec.podFailureSpec", &own, &err) < 0)
+		fail_msg("%s", err.message);
+	classify_pod(&own, &config.pod_failure_spec, &pod, &steps, &failure);
+	completion = completion_new(failure.code, false, failure.phrase, failure.attributes, failure.diagnostics);
+	pod_failure_free(&failure);
+	failure_spec_free(&own);
+	config_free(&config);
+	return completion;
+}
+
+static struct retry_decision decide(const struct row *row)
+{
+	cleanup_free char *text = mem_printf(
+		PYTORCHJOB "{runPolicy: {backoffLimit: %s}, pytorchReplicaSpecs: {Worker: {restartPolicy: %s, " PYTORCH
+			   "}}}}",
+		row->limit == LIMIT_NONE ? "null" : row->limit == 0 ? "0" : "2", row->policy);
+	const struct retry_status none = {0};
+	struct framework_spec spec;
+	struct retry_decision decision;
+	struct completion *completion;
+	struct story story;
+	struct error err;
+
+	begin(&story, text);
+	if (framework_spec_parse(story.translation.spec, &spec, &err) < 0)
+		fail_msg("%s", err.message);
+	completion = row->code != 0 ? completion_predefined(row->code, "") : classified(story.translation.spec, row);
+	decision = retry_decide(&spec.roles[0].retry, &none, completion);
+	completion_free(completion);
+	framework_spec_free(&spec);
+	end(&story);
+	return decision;
+}
+
+static void test_retries(void **state)
+{
+	static const struct row rows[] = {
+		{.policy = "Never", .limit = 2, .exit_code = 1, .expected = ENDS},
+		{.policy = "Never", .limit = 2, .exit_code = 143, .expected = UNCOUNTED},
+		{.policy = "Never", .limit = 0, .code = CODE_POD_EXTERNAL_DELETED, .expected = UNCOUNTED},
+		{.policy = "Never", .limit = 0, .exit_code = NOT_ENDED, .reason = "Evicted", .expected = UNCOUNTED},
+		{.policy = "OnFailure", .limit = 2, .exit_code = 1, .expected = COUNTED},
+		{.policy = "OnFailure", .limit = 0, .exit_code = 1, .expected = ENDS},
+		/* which the configuration calls Transient, and Permanent */
+		{.policy = "OnFailure", .limit = 2, .exit_code = 143, .expected = COUNTED},
+		{.policy = "OnFailure", .limit = 2, .exit_code = 137, .expected = COUNTED},
+		{.policy = "OnFailure", .limit = 2, .exit_code = NOT_ENDED, .reason = "Evicted", .expected = COUNTED},
+		{.policy = "OnFailure", .limit = 2, .exit_code = 0, .sidecar = 4, .expected = COUNTED},
+		{.policy = "OnFailure", .limit = 2, .code = CODE_POD_EXTERNAL_DELETED, .expected = UNCOUNTED},
+		{.policy = "OnFailure", .limit = 0, .code = CODE_POD_EXTERNAL_DELETED, .expected = UNCOUNTED},
+		{.policy = "OnFailure", .limit = 2, .code = CODE_POD_CREATION_PERMANENT_ERROR, .expected = ENDS},
+		{.policy = "Always", .limit = 2, .exit_code = 137, .expected = COUNTED},
+		{.policy = "Always", .limit = 0, .code = CODE_SUCCEEDED, .expected = COUNTED},
+		{.policy = "Always", .limit = 0, .code = CODE_POD_EXTERNAL_DELETED, .expected = UNCOUNTED},
+		{.policy = "ExitCode", .limit = LIMIT_NONE, .exit_code = 1, .expected = ENDS},
+		{.policy = "ExitCode", .limit = LIMIT_NONE, .exit_code = 130, .expected = COUNTED},
+		{.policy = "ExitCode", .limit = 2, .exit_code = 139, .expected = COUNTED},
+		{.policy = "ExitCode", .limit = 0, .exit_code = 130, .expected = ENDS},
+		{.policy = "ExitCode", .limit = 0, .code = CODE_POD_EXTERNAL_DELETED, .expected = UNCOUNTED},
+		{.policy = "ExitCode", .limit = LIMIT_NONE, .exit_code = 130, .sidecar = 4, .expected = COUNTED},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const struct retry_decision decision = decide(&rows[i]);
+		const enum expected found = !decision.retry         ? ENDS
+					    : decision.accountable ? COUNTED
+								   : UNCOUNTED;
+
+		if (found != rows[i].expected)
+			fail_msg("row %zu: %s, limit %d, code %d, exit codes %d and %d: found %d, expected %d", i,
+				 rows[i].policy, rows[i].limit, rows[i].code, rows[i].exit_code, rows[i].sidecar,
+				 found, rows[i].expected);
+	}
+}
+
+/* The diagnostics show why the Pod has failed. */
+static void test_diagnostics(void **state)
+{
+	const struct row row = {.policy = "OnFailure", .limit = 2, .exit_code = 1};
+	struct completion *completion;
+	struct story story;
+
+	(void)state;
+	begin(&story, PYTORCHJOB "{runPolicy: {backoffLimit: 2}, pytorchReplicaSpecs: {Worker: {" PYTORCH "}}}}");
+	completion = classified(story.translation.spec, &row);
+	assert_string_equal(completion->diagnostics,
+			    "PodPattern matched: {\"name\":\"j-worker-0\",\"containers\":[{\"name\":\"pytorch\",\"reason\":"
+			    "\"Error\",\"code\":1}]}");
+	completion_free(completion);
+	end(&story);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_retries),
+		cmocka_unit_test(test_diagnostics),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
