@@ -22,7 +22,7 @@
 enum {
 	/* RFC 1035: names of Services, which the operator makes of the job's name. */
 	NAME_MAX_LEN = 63,
-	/* restartPolicy ExitCode: 1 to 127 are permanent, the others are retried (RestartPolicyExitCode). */
+	/* restartPolicy ExitCode: 0 to 127 are permanent, the others are retried (RestartPolicyExitCode). */
 	EXIT_RETRYABLE = 128,
 	PORT_MAX = 65535,
 	/* The completion codes of failures that are not retried, and of those that are; containers cannot exit with
@@ -306,7 +306,7 @@ static void put_failure(struct job_translation *out, const struct kubeflow_job *
 				    permanent ? json_pack("[s]", "Permanent") : json_array(), "podPatterns", patterns));
 }
 
-/* Exit codes of the kind's container. */
+/* The operator's IsRetryableExitCode() refuses 0, too: then another container has failed. */
 static void put_exit_codes(struct job_translation *out, const struct kubeflow_job *read,
 			   const struct kubeflow_replicas *replicas)
 {
@@ -314,7 +314,7 @@ static void put_exit_codes(struct job_translation *out, const struct kubeflow_jo
 
 	put_failure(out, read, replicas, true, "PermanentExitCode",
 		    json_pack("[{s:[{s:s, s:{s:i, s:i}}]}]", "containers", "nameRegex", container, "codeRange", "min",
-			      1, "max", EXIT_RETRYABLE - 1));
+			      0, "max", EXIT_RETRYABLE - 1));
 	put_failure(out, read, replicas, false, "RetryableExitCode",
 		    json_pack("[{s:[{s:s, s:{s:i}}]}]", "containers", "nameRegex", container, "codeRange", "min",
 			      EXIT_RETRYABLE));

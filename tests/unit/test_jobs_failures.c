@@ -114,6 +114,8 @@ static void test_retries(void **state)
 		{.policy = "ExitCode", .limit = 2, .exit_code = 139, .expected = COUNTED},
 		{.policy = "ExitCode", .limit = 0, .exit_code = 130, .expected = ENDS},
 		{.policy = "ExitCode", .limit = 0, .code = CODE_POD_EXTERNAL_DELETED, .expected = UNCOUNTED},
+		/* the kind's container has succeeded, and another one has not */
+		{.policy = "ExitCode", .limit = LIMIT_NONE, .exit_code = 0, .sidecar = 4, .expected = ENDS},
 		{.policy = "ExitCode", .limit = LIMIT_NONE, .exit_code = 130, .sidecar = 4, .expected = COUNTED},
 	};
 
