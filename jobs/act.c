@@ -38,7 +38,8 @@ static const double ANSWER_WEIGHT = 0.1;
 
 /* ---- what is told ------------------------------------------------------------------------------------------------ */
 
-/* An Event that was the last one already is not posted again. Returns whether it was not. */
+/* An Event that was the last one already is not posted again, until the job's spec or its status has changed: a step is
+ * taken again and again. Returns whether it was posted. */
 static bool say(struct act *act, struct item *item, const char *type, const char *reason, const char *message)
 {
 	cleanup_free char *text = mem_printf("%s %s", reason, message);
@@ -90,6 +91,12 @@ static void try_again(struct act *act, struct item *item, const struct kube_answ
 
 /* ---- the job's status -------------------------------------------------------------------------------------------- */
 
+/* Whether somebody else has changed or removed the status that was written last. */
+static bool was_changed(const struct item *item)
+{
+	return item->wrote != NULL && (item->job.status == NULL || !json_equal(item->wrote, item->job.status));
+}
+
 /* Most statuses that a slow server gets are out of date before it has stored them. */
 static void note_pace(struct act *act, int64_t now_ms, int64_t took_ms)
 {
@@ -113,6 +120,8 @@ static void on_status(struct step *step, const struct kube_answer *answer)
 		return;
 	}
 	step->act->counters.statuses++;
+	if (!was_changed(item))
+		mem_replace(&item->said, NULL); /* the next change is news, also if it is one that was said before */
 	version = answer_version(answer);
 	job_store_written(item, version, json_incref(step->status));
 	json_decref(item->wrote);
@@ -140,12 +149,6 @@ static void write_status(struct act *act, struct item *item, const struct job_ou
 }
 
 /* ---- the Framework ----------------------------------------------------------------------------------------------- */
-
-/* Whether the Framework is this job's. */
-static bool owns(const struct item *item, const struct view *view)
-{
-	return strcmp(view->meta.controller_uid, item->job.uid) == 0;
-}
 
 static void warn(struct act *act, struct item *item)
 {
@@ -306,21 +309,10 @@ static bool is_current(struct item *item, bool stop)
 	return true;
 }
 
-/* Whether the Framework is that of a former job of this name and kind: it goes with that job. The owner's kind alone is
- * not enough, because two groups have a TFJob. */
-static bool is_former(const struct item *item, const struct view *view)
-{
-	const struct job_names *names = job_names(item->job.kind);
-
-	return view->identity.deletion_time != 0 || (view->kind != NULL && strcmp(view->kind, names->full) == 0 &&
-						     strcmp(view->meta.controller_kind, names->kind) == 0 &&
-						     strcmp(view->meta.controller_name, item->job.name) == 0);
-}
-
 /* Another Framework has the name. */
 static void report_foreign(struct act *act, struct item *item)
 {
-	const bool former = is_former(item, item->slot->view);
+	const bool former = view_is_former(item->slot->view, &item->job);
 	cleanup_free char *message = NULL;
 
 	if (item->slot->read) {
@@ -426,7 +418,7 @@ static void recover(struct act *act, struct item *item)
 	cleanup_json json_t *spec = NULL;
 	cleanup_free char *message = NULL;
 
-	if (view == NULL || !view->parsed || !owns(item, view))
+	if (view == NULL || !view->parsed || !view_is_of(view, &item->job))
 		return;
 	message = mem_printf("the change has no effect: %s", item->problem);
 	say(act, item, "Warning", "FailedValidation", message);
@@ -465,7 +457,7 @@ static void refuse(struct act *act, struct item *item)
 	const struct view *view = item->slot->view;
 	struct job_outcome outcome;
 
-	if (view != NULL && owns(item, view))
+	if (view != NULL && view_is_of(view, &item->job))
 		return; /* recover() has told it */
 	job_refuse(&item->job, item->problem, clock_wall_ms() / 1000, &outcome);
 	write_status(act, item, &outcome);
@@ -476,7 +468,7 @@ static void refuse(struct act *act, struct item *item)
  * members, the status is written again, ever more rarely. Returns when, in boot milliseconds. */
 static int64_t mend_at(struct act *act, struct item *item, int64_t now_ms)
 {
-	if (item->wrote == NULL || (item->job.status != NULL && json_equal(item->wrote, item->job.status)))
+	if (!was_changed(item))
 		return now_ms;
 	if (now_ms < item->mend_at_boot_ms)
 		return item->mend_at_boot_ms;
@@ -521,7 +513,7 @@ static void bring_about(struct act *act, struct item *item)
 		create(act, item);
 		return;
 	}
-	if (!owns(item, view)) {
+	if (!view_is_of(view, &item->job)) {
 		report_foreign(act, item);
 		return;
 	}

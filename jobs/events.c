@@ -1,5 +1,6 @@
 /* Events about jobs; see events.h. The name of an Event follows from what it says. So a process that says it again,
- * after a crash or in place of a former leader, adds nothing: the server has an Event of that name. */
+ * after a crash or in place of a former leader, adds no Event: the server has one of that name. It counts that up,
+ * unless the Event is about the same version of the job: then the former process has posted the same news. */
 #include "jobs/events.h"
 
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include "common/base/buf.h"
 #include "common/base/clock.h"
 #include "common/base/hash.h"
+#include "common/base/json.h"
 #include "common/base/log.h"
 
 enum {
@@ -18,13 +20,16 @@ enum {
 	NAME_KEPT = 200,             /* of the job's name: an Event's has at most 253 characters */
 	EVENTS_KEPT = 2048,          /* recent Events that a repetition is counted on */
 	REPEAT_AFTER_MS = 10 * 1000, /* a repetition is written at most that often */
+	COUNT_MAX = INT32_MAX / 2,   /* an Event's is an int32 */
 };
 
 /* An Event that was posted. */
 struct job_event {
-	char *path; /* of the Event */
+	char *path;    /* of the Event */
+	char *version; /* of the job that it was written for */
 	int64_t written_ms;
-	int count;
+	int64_t count;     /* until it is known, since it was posted */
+	bool known;        /* what the server has counted is part of the count */
 	UT_hash_handle hh; /* in order of age */
 };
 
@@ -48,6 +53,7 @@ static void forget(struct job_events *events, struct job_event *recent)
 {
 	HASH_DEL(events->recent, recent);
 	free(recent->path);
+	free(recent->version);
 	free(recent);
 }
 
@@ -68,36 +74,25 @@ uint64_t job_events_count(const struct job_events *events)
 	return events->posted;
 }
 
-/* A request about an Event. */
+/* A request about an Event: it is posted; it is there already, and its count is asked for; its count is written. */
+enum event_request { REQUEST_POST, REQUEST_ASK, REQUEST_COUNT };
+
 struct job_event_write {
 	struct job_events *events;
+	enum event_request what;
 	char *path; /* of the Event */
 };
 
-/* An Event that is not there cannot be counted up: the next repetition makes a new one. 409: it is there already. */
-static void on_done(void *arg, const struct kube_answer *answer)
-{
-	struct job_event_write *sent = arg;
-	struct job_event *recent;
+static void on_done(void *arg, const struct kube_answer *answer);
 
-	if (answer->failure != KUBE_CANCELLED && answer->http_status / 100 != 2 && answer->http_status != 409) {
-		log_v(1, "an Event was not posted: %s", answer->message);
-		HASH_FIND_STR(sent->events->recent, sent->path, recent);
-		if (recent != NULL)
-			forget(sent->events, recent);
-	}
-	free(sent->path);
-	free(sent);
-}
-
-static void request(struct job_events *events, const struct job_event *recent, const char *method, const char *path,
-		    const struct buf *body)
+static void request(struct job_events *events, const struct job_event *recent, enum event_request what,
+		    const char *path, const struct buf *body)
 {
 	const struct kube_request request = {
-		.method = method,
+		.method = what == REQUEST_POST ? "POST" : "PATCH",
 		.path = path,
-		.accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
-		.content_type = strcmp(method, "PATCH") == 0 ? "application/merge-patch+json" : NULL,
+		.accept = what == REQUEST_ASK ? NULL : "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+		.content_type = what == REQUEST_POST ? NULL : "application/merge-patch+json",
 		.body = body->data,
 		.body_len = body->len,
 		.timeout_ms = EVENT_TIMEOUT_MS,
@@ -105,8 +100,68 @@ static void request(struct job_events *events, const struct job_event *recent, c
 	};
 	struct job_event_write *sent = mem_alloc(sizeof(*sent));
 
-	*sent = (struct job_event_write){.events = events, .path = mem_strdup(recent->path)};
+	*sent = (struct job_event_write){.events = events, .what = what, .path = mem_strdup(recent->path)};
 	kube_client_call(events->client, &request, on_done, sent);
+}
+
+static void write_count(struct job_events *events, struct job_event *recent)
+{
+	cleanup_buf struct buf body = {0};
+	char now[TIME_RFC3339_SIZE];
+
+	recent->written_ms = clock_boot_ms();
+	buf_printf(&body, "{\"count\":%lld,\"lastTimestamp\":\"%s\",\"involvedObject\":{\"resourceVersion\":\"%s\"}}",
+		   (long long)recent->count, time_format_rfc3339(clock_wall_ms() / 1000, now), recent->version);
+	request(events, recent, REQUEST_COUNT, recent->path, &body);
+}
+
+/* An empty patch changes nothing and is answered with the object. The right to read Events is not needed. */
+static void ask(struct job_events *events, const struct job_event *recent)
+{
+	cleanup_buf struct buf body = {0};
+
+	buf_puts(&body, "{}");
+	request(events, recent, REQUEST_ASK, recent->path, &body);
+}
+
+static void take_count(struct job_events *events, struct job_event *recent, const struct kube_answer *answer)
+{
+	cleanup_json json_t *event = json_parse(answer->body, answer->body_len, NULL);
+	const char *version = json_str(json_object_get(event, "involvedObject"), "resourceVersion");
+	int64_t stored = json_int(event, "count", 1);
+
+	if (stored < 1 || stored > COUNT_MAX)
+		stored = 1;
+	recent->known = true;
+	recent->count += stored;
+	if (version != NULL && strcmp(version, recent->version) == 0)
+		recent->count--;
+	if (recent->count > stored)
+		write_count(events, recent);
+}
+
+/* An Event that is not there cannot be counted up: the next repetition makes a new one. */
+static void on_done(void *arg, const struct kube_answer *answer)
+{
+	struct job_event_write *sent = arg;
+	struct job_events *events = sent->events;
+	struct job_event *recent;
+
+	HASH_FIND_STR(events->recent, sent->path, recent);
+	if (answer->failure == KUBE_CANCELLED || recent == NULL) {
+		/* nothing is left to be done */
+	} else if (sent->what == REQUEST_POST && answer->http_status == 409) {
+		ask(events, recent);
+	} else if (answer->http_status / 100 != 2) {
+		log_v(1, "an Event was not posted: %s", answer->message);
+		forget(events, recent);
+	} else if (sent->what == REQUEST_ASK) {
+		take_count(events, recent, answer);
+	} else {
+		recent->known = true;
+	}
+	free(sent->path);
+	free(sent);
 }
 
 /* The Event's name is cut, and has two checksums of what it says. The caller frees. */
@@ -117,6 +172,11 @@ static char *name_of(const struct job *job, const char *reason, const char *mess
 
 	return mem_printf("%.*s.%08lx%08lx", NAME_KEPT, job->name, crc32(0, (const unsigned char *)text, len),
 			  adler32(1, (const unsigned char *)text, len));
+}
+
+static const char *version_of(const struct job *job)
+{
+	return job->version == NULL ? "" : job->version;
 }
 
 static void write_event(struct buf *out, const struct job_events *events, const struct job *job, const char *name,
@@ -130,8 +190,7 @@ static void write_event(struct buf *out, const struct job_events *events, const 
 		   "{\"apiVersion\":\"v1\",\"kind\":\"Event\",\"metadata\":{\"name\":\"%s\",\"namespace\":\"%s\"},"
 		   "\"involvedObject\":{\"apiVersion\":\"%s\",\"kind\":\"%s\",\"name\":\"%s\","
 		   "\"namespace\":\"%s\",\"uid\":\"%s\",\"resourceVersion\":\"%s\"}",
-		   name, job->ns, names->api_version, names->kind, job->name, job->ns, job->uid,
-		   job->version == NULL ? "" : job->version);
+		   name, job->ns, names->api_version, names->kind, job->name, job->ns, job->uid, version_of(job));
 	buf_json_text(out, "type", type);
 	buf_json_text(out, "reason", reason);
 	buf_json_key(out, "message");
@@ -145,19 +204,13 @@ static void write_event(struct buf *out, const struct job_events *events, const 
 }
 
 /* A repetition that comes too soon is told with the next one. */
-static void count_up(struct job_events *events, struct job_event *recent)
+static void count_up(struct job_events *events, struct job_event *recent, const struct job *job)
 {
-	int64_t now_ms = clock_boot_ms();
-	cleanup_buf struct buf body = {0};
-	char now[TIME_RFC3339_SIZE];
-
 	recent->count++;
-	if (now_ms < recent->written_ms + REPEAT_AFTER_MS)
+	if (!recent->known || clock_boot_ms() < recent->written_ms + REPEAT_AFTER_MS)
 		return;
-	recent->written_ms = now_ms;
-	buf_printf(&body, "{\"count\":%d,\"lastTimestamp\":\"%s\"}", recent->count,
-		   time_format_rfc3339(clock_wall_ms() / 1000, now));
-	request(events, recent, "PATCH", recent->path, &body);
+	mem_replace(&recent->version, version_of(job));
+	write_count(events, recent);
 }
 
 void job_events_post(struct job_events *events, const struct job *job, const char *type, const char *reason,
@@ -173,15 +226,16 @@ void job_events_post(struct job_events *events, const struct job *job, const cha
 	HASH_FIND_STR(events->recent, own_path, recent);
 	if (recent != NULL) {
 		free(own_path);
-		count_up(events, recent);
+		count_up(events, recent, job);
 		return;
 	}
 	if (HASH_COUNT(events->recent) >= EVENTS_KEPT)
 		forget(events, events->recent);
 	recent = mem_calloc(1, sizeof(*recent));
-	*recent = (struct job_event){.path = own_path, .written_ms = clock_boot_ms(), .count = 1};
+	*recent = (struct job_event){
+		.path = own_path, .version = mem_strdup(version_of(job)), .written_ms = clock_boot_ms(), .count = 1};
 	HASH_ADD_KEYPTR(hh, events->recent, recent->path, strlen(recent->path), recent);
 	events->posted++;
 	write_event(&body, events, job, name, type, reason, message);
-	request(events, recent, "POST", path, &body);
+	request(events, recent, REQUEST_POST, path, &body);
 }

@@ -153,6 +153,8 @@ static void drop_translation(struct item *item)
 	item->note = NULL;
 	free(item->problem);
 	item->problem = NULL;
+	free(item->said);
+	item->said = NULL;
 	item->checked = 0;
 }
 
@@ -163,7 +165,6 @@ static void item_free(struct item *item)
 	free(item->key);
 	free(item->news);
 	free(item->news_version);
-	free(item->said);
 	json_decref(item->wrote);
 	free(item);
 }

@@ -54,7 +54,7 @@ struct item {
 	int64_t mend_at_boot_ms; /* not before then */
 	struct ev_timer timer;   /* when to look again */
 	bool waits;              /* for the timer, after a failure: nothing else makes it look */
-	char *said;              /* the last Event, which is not repeated */
+	char *said;              /* the last Event since the spec or the status has changed; it is not repeated */
 
 	bool queued;
 	struct item *prev;

@@ -8,7 +8,6 @@
 #include "common/base/json_reader.h"
 #include "common/base/mem.h"
 #include "common/framework/names.h"
-#include "jobs/kinds/job.h"
 
 static void forget_parts(struct view *view)
 {
@@ -115,6 +114,21 @@ bool view_goes_on(const struct view *view)
 json_t *view_spec(const struct view *view)
 {
 	return view->spec.at == NULL ? NULL : json_parse(view->spec.at, view->spec.len, NULL);
+}
+
+bool view_is_of(const struct view *view, const struct job *job)
+{
+	return strcmp(view->meta.controller_uid, job->uid) == 0;
+}
+
+/* The owner's kind alone is not enough, because two groups have a TFJob. */
+bool view_is_former(const struct view *view, const struct job *job)
+{
+	const struct job_names *names = job_names(job->kind);
+
+	return view->identity.deletion_time != 0 || (view->kind != NULL && strcmp(view->kind, names->full) == 0 &&
+						     strcmp(view->meta.controller_kind, names->kind) == 0 &&
+						     strcmp(view->meta.controller_name, job->name) == 0);
 }
 
 void view_free(struct view *view)

@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "common/framework/object.h"
+#include "jobs/kinds/job.h"
 #include "jobs/kinds/progress.h"
 
 /* The annotation with which a Framework says which translation it was made from (job_note()). */
@@ -39,6 +40,11 @@ int view_parse(struct view *view, struct error *err);
 bool view_goes_on(const struct view *view);
 /* The Framework's spec; the caller decrefs. NULL: none, or it cannot be read. Of a view that was parsed. */
 json_t *view_spec(const struct view *view);
+/* Whether the job is the Framework's controller. Of a view that was parsed, as the next one. */
+bool view_is_of(const struct view *view, const struct job *job);
+/* Whether the Framework, which is not the job's, is that of a former job of this name and kind: it goes with that job.
+ */
+bool view_is_former(const struct view *view, const struct job *job);
 void view_free(struct view *view);
 
 #endif

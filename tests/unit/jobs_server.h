@@ -285,8 +285,22 @@ static inline void settle(struct world *world)
 	assert_true(run_until(world->loop, &over, limit_s));
 }
 
-/* The stored Framework in that state, with a status of Workers, which has a letter for each: R runs, S has succeeded.
- * ended: so has the Framework. */
+static inline json_t *task_of(char letter)
+{
+	switch (letter) {
+	case 'R': return json_pack("{s:s, s:{}}", "state", "AttemptRunning", "attemptStatus");
+	case 'S':
+		return json_pack("{s:s, s:{s:{s:i, s:{s:s}}}}", "state", "Completed", "attemptStatus",
+				 "completionStatus", "code", 0, "type", "name", "Succeeded");
+	default:
+		return json_pack("{s:s, s:{s:i}, s:{s:{s:i, s:{s:s}, s:s}}}", "state", "AttemptCompleted",
+				 "retryPolicyStatus", "retryDelaySec", 10, "attemptStatus", "completionStatus", "code",
+				 1, "type", "name", "Failed", "diagnostics", "Pod failed");
+	}
+}
+
+/* The stored Framework in that state, with a status of Workers, which has a letter for each: R runs, S has succeeded, f
+ * has failed and is to be retried. ended: so has the Framework. */
 static inline void show_framework_as(struct world *world, const char *state, const char *workers, bool ended)
 {
 	json_t *object = json_deep_copy(world->framework);
@@ -300,11 +314,7 @@ static inline void show_framework_as(struct world *world, const char *state, con
 				    json_pack("{s:i, s:{s:s}}", "code", 0, "type", "name", "Succeeded"));
 
 	for (size_t i = 0; workers[i] != '\0'; i++)
-		json_array_append_new(
-			tasks, workers[i] == 'R'
-				       ? json_pack("{s:s, s:{}}", "state", "AttemptRunning", "attemptStatus")
-				       : json_pack("{s:s, s:{s:{s:i, s:{s:s}}}}", "state", "Completed", "attemptStatus",
-						   "completionStatus", "code", 0, "type", "name", "Succeeded"));
+		json_array_append_new(tasks, task_of(workers[i]));
 	json_object_set_new(object, "status", json_pack("{s:s, s:o}", "state", state, "attemptStatus", attempt));
 	store_as(world, &world->framework, object, "uid-f");
 	text = json_text(object);

@@ -29,6 +29,24 @@ static void test_refused_change(void **state)
 	expect_goes_on(world, from);
 }
 
+/* A change that is refused again is told again. */
+static void test_refused_again(void **state)
+{
+	struct world *world = *state;
+	size_t from;
+
+	begin(world, "{}", "{" WORKERS "}");
+	show_job(world, "{successPolicy: Luck, " WORKERS "}");
+	expect_event(world, "FailedValidation");
+	show_job(world, "{" WORKERS "}");
+	settle(world);
+	job_events_free(world->act.events);
+	world->act.events = job_events_new(world->client);
+	from = world->count;
+	show_job(world, "{successPolicy: Luck, " WORKERS "}");
+	assert_string_equal(json_str(expect_sent(world, from, "POST", "/events")->body, "reason"), "FailedValidation");
+}
+
 /* The same for a process that has not seen the former spec. */
 static void test_refused_before_start(void **state)
 {
@@ -227,6 +245,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_refused_change, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_refused_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused_before_start, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_foreign, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_former, setup, teardown),

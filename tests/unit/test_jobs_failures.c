@@ -1,5 +1,5 @@
-/* What restartPolicy and backoffLimit of jobs make of failures: the retries that a reconciler decides from the translated
- * Framework and the shipped configuration (jobs/README.md). */
+/* What restartPolicy and backoffLimit of jobs make of failures: the retries that a reconciler decides from the
+ * translated Framework and the shipped configuration (jobs/README.md). */
 #include "tests/unit/jobs_story.h"
 
 #include "common/config/config.h"
@@ -70,7 +70,10 @@ static struct retry_decision decide(const struct row *row)
 	cleanup_free char *text = mem_printf(
 		PYTORCHJOB "{runPolicy: {backoffLimit: %s}, pytorchReplicaSpecs: {Worker: {restartPolicy: %s, " PYTORCH
 			   "}}}}",
-		row->limit == LIMIT_NONE ? "null" : row->limit == 0 ? "0" : "2", row->policy);
+		row->limit == LIMIT_NONE ? "null"
+		: row->limit == 0        ? "0"
+					 : "2",
+		row->policy);
 	const struct retry_status none = {0};
 	struct framework_spec spec;
 	struct retry_decision decision;
@@ -122,14 +125,12 @@ static void test_retries(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		const struct retry_decision decision = decide(&rows[i]);
-		const enum expected found = !decision.retry         ? ENDS
-					    : decision.accountable ? COUNTED
-								   : UNCOUNTED;
+		const enum expected found = !decision.retry ? ENDS : decision.accountable ? COUNTED : UNCOUNTED;
 
 		if (found != rows[i].expected)
 			fail_msg("row %zu: %s, limit %d, code %d, exit codes %d and %d: found %d, expected %d", i,
-				 rows[i].policy, rows[i].limit, rows[i].code, rows[i].exit_code, rows[i].sidecar,
-				 found, rows[i].expected);
+				 rows[i].policy, rows[i].limit, rows[i].code, rows[i].exit_code, rows[i].sidecar, found,
+				 rows[i].expected);
 	}
 }
 
@@ -143,9 +144,10 @@ static void test_diagnostics(void **state)
 	(void)state;
 	begin(&story, PYTORCHJOB "{runPolicy: {backoffLimit: 2}, pytorchReplicaSpecs: {Worker: {" PYTORCH "}}}}");
 	completion = classified(story.translation.spec, &row);
-	assert_string_equal(completion->diagnostics,
-			    "PodPattern matched: {\"name\":\"j-worker-0\",\"containers\":[{\"name\":\"pytorch\",\"reason\":"
-			    "\"Error\",\"code\":1}]}");
+	assert_string_equal(
+		completion->diagnostics,
+		"PodPattern matched: {\"name\":\"j-worker-0\",\"containers\":[{\"name\":\"pytorch\",\"reason\":"
+		"\"Error\",\"code\":1}]}");
 	completion_free(completion);
 	end(&story);
 }

@@ -1,6 +1,8 @@
 /* What fc-jobs writes and when: statuses, writes that are refused, Events (jobs/act.c, jobs/events.c). */
 #include "tests/unit/jobs_server.h"
 
+#define ALL_WORKERS "{successPolicy: AllWorkers, " WORKERS "}"
+
 /* The only job, which is in the queue. */
 static struct item *first_item(struct world *world)
 {
@@ -143,6 +145,77 @@ static void test_events(void **state)
 		json_str(json_object_get(expect_sent(world, from, "POST", "/events")->body, "metadata"), "name"), name);
 }
 
+/* As after a restart. */
+static void renew_events(struct world *world)
+{
+	settle(world);
+	job_events_free(world->act.events);
+	world->act.events = job_events_new(world->client);
+}
+
+/* Each restart is news, also if the last one has led to the same Event. */
+static void test_repeated(void **state)
+{
+	struct world *world = *state;
+	size_t from;
+
+	begin(world, "{}", ALL_WORKERS);
+	for (int i = 0; i < 2; i++) {
+		from = world->count;
+		show_framework(world, "fR");
+		assert_string_equal(json_str(expect_sent(world, from, "POST", "/events")->body, "reason"),
+				    "TFJobRestarting");
+		assert_string_equal(last_condition(expect_sent(world, from, "PATCH", "/tfjobs/j/status")),
+				    "Restarting");
+		renew_events(world);
+		from = world->count;
+		show_framework(world, "RR");
+		expect_sent(world, from, "PATCH", "/tfjobs/j/status");
+		settle(world);
+	}
+}
+
+/* The API server has the Event of another process: it counts 4, and is about version 7 of the job. */
+static bool keep_event(struct world *world, struct http_conn *conn)
+{
+	(void)world;
+	if (strstr(conn->path, "/events") == NULL)
+		return false;
+	if (strcmp(conn->method, "POST") == 0)
+		http_reply(conn, 409, "",
+			   "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"AlreadyExists\",\"code\":409,"
+			   "\"message\":\"events \\\"e\\\" already exists\"}");
+	else
+		http_reply(
+			conn, 200, "",
+			"{\"metadata\":{\"name\":\"e\"},\"count\":4,\"involvedObject\":{\"resourceVersion\":\"7\"}}");
+	return true;
+}
+
+/* News are counted on the Event that another process has posted, once. */
+static void test_counted_on(void **state)
+{
+	struct world *world = *state;
+	struct job job = {.kind = JOB_TFJOB, .ns = "ns", .name = "j", .uid = "uid-j", .version = "8"};
+	const struct sent *sent;
+
+	world->script = keep_event;
+	job_events_post(world->act.events, &job, "Warning", "A", "text");
+	settle(world);
+	assert_int_equal(world->count, 3);
+	sent = &world->sent[2];
+	assert_string_equal(sent->method, "PATCH");
+	assert_int_equal(json_int(sent->body, "count", 0), 5);
+	assert_string_equal(json_str(json_object_get(sent->body, "involvedObject"), "resourceVersion"), "8");
+	renew_events(world);
+	/* that process has posted the very same news */
+	job.version = "7";
+	job_events_post(world->act.events, &job, "Warning", "A", "text");
+	settle(world);
+	assert_int_equal(world->count, 5);
+	assert_int_equal(json_object_size(world->sent[4].body), 0);
+}
+
 /* While statuses of very many jobs change, those of jobs that go on wait, and those of jobs that end do not. */
 static void test_pace(void **state)
 {
@@ -162,8 +235,6 @@ static void test_pace(void **state)
 	expect_sent(world, from, "PATCH", "/frameworks/j");
 	assert_string_equal(last_condition(expect_sent(world, from, "PATCH", "/tfjobs/j/status")), "Succeeded");
 }
-
-#define ALL_WORKERS "{successPolicy: AllWorkers, " WORKERS "}"
 
 /* The rest of the Framework is not even read, until its end is decided. Of its Events a job can do without those that
  * repeat its conditions. */
@@ -267,6 +338,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_refused_writes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_conflict, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_events, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_repeated, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_counted_on, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pace, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_within_a_second, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pace_unread, setup, teardown),
