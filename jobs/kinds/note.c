@@ -82,6 +82,18 @@ static int recover_role(const json_t *task_role, struct job_translation *out)
 	return -1;
 }
 
+/* A job must give its resources back, whatever else its spec says. */
+static void take_suspend(const struct job *job, struct job_translation *out)
+{
+	json_t *suspend = json_object_get(json_object_get(job->spec, "runPolicy"), "suspend");
+
+	out->suspend = json_bool(out->spec, "suspend", false);
+	if (job->kind == JOB_CAICLOUD_TFJOB || !json_is_boolean(suspend))
+		return;
+	out->suspend = json_is_true(suspend);
+	json_object_set(out->spec, "suspend", suspend);
+}
+
 int job_translation_recover(const struct job *job, const char *stored, const json_t *spec, struct job_translation *out)
 {
 	cleanup_json json_t *note = parse(stored);
@@ -100,9 +112,9 @@ int job_translation_recover(const struct job *job, const char *stored, const jso
 	out->backoff_limit = json_int(note, BACKOFF_LIMIT, -1);
 	out->first_decides = json_bool(note, FIRST_DECIDES, false);
 	out->dynamic = json_bool(note, DYNAMIC, false);
-	out->suspend = json_bool(spec, "suspend", false);
 	out->labels = json_pack("{s:s}", JOB_LABEL, job_names(job->kind)->full);
 	out->warnings = json_array();
 	out->spec = json_deep_copy(spec);
+	take_suspend(job, out);
 	return 0;
 }

@@ -13,9 +13,9 @@ char *job_note(const struct job *job, const struct job_translation *translation,
  * longer gives. stored NULL: none. */
 void job_note_drop_labels(const char *stored, const struct job_translation *translation, json_t *patch);
 
-/* The translation that the Framework was made from, as far as job_status() needs it; its spec is the Framework's own.
- * For a job whose present spec is refused. 0, or -1 if the note or the spec were not written by fc-jobs. Free with
- * job_translation_free(). */
+/* The translation that the Framework was made from, as far as job_status() needs it; its spec is the Framework's own,
+ * with the job's runPolicy.suspend if that is a boolean. For a job whose present spec is refused. 0, or -1 if the note
+ * or the spec were not written by fc-jobs. Free with job_translation_free(). */
 int job_translation_recover(const struct job *job, const char *stored, const json_t *spec, struct job_translation *out);
 
 #endif

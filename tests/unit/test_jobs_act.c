@@ -29,6 +29,42 @@ static void test_refused_change(void **state)
 	expect_goes_on(world, from);
 }
 
+static bool suspension_sent(struct world *world, size_t from)
+{
+	const json_t *spec = json_object_get(expect_sent(world, from, "PATCH", "/frameworks/j")->body, "spec");
+
+	assert_int_equal(json_object_size(spec), 1);
+	assert_true(json_is_boolean(json_object_get(spec, "suspend")));
+	return json_bool(spec, "suspend", false);
+}
+
+/* A job whose spec is refused is suspended all the same, and resumed, also when its spec is that of its Framework
+ * again. */
+static void test_refused_suspended(void **state)
+{
+	static const char
+		*const suspended = "{runPolicy: {suspend: true, schedulingPolicy: {minAvailable: 2}}, " WORKERS "}";
+	struct world *world = *state;
+	size_t from;
+
+	begin(world, "{}", "{" WORKERS "}");
+	from = world->count;
+	show_job(world, suspended);
+	assert_true(suspension_sent(world, from));
+	settle(world);
+	from = world->count;
+	show_job(world, "{runPolicy: {suspend: false, schedulingPolicy: {minAvailable: 2}}, " WORKERS "}");
+	assert_false(suspension_sent(world, from));
+	settle(world);
+	from = world->count;
+	show_job(world, suspended);
+	assert_true(suspension_sent(world, from));
+	settle(world);
+	from = world->count;
+	show_job(world, "{" WORKERS "}");
+	assert_false(suspension_sent(world, from));
+}
+
 /* A change that is refused again is told again. */
 static void test_refused_again(void **state)
 {
@@ -246,6 +282,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_refused_change, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_refused_suspended, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused_before_start, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_foreign, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_former, setup, teardown),
