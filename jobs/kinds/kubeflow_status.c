@@ -12,7 +12,16 @@
 #include "jobs/kinds/kubeflow.h"
 
 /* How the job ends. */
-enum end_reason { END_NONE, END_SUCCEEDED, END_REPLICAS, END_BACKOFF_LIMIT, END_DEADLINE, END_STOPPED, END_OTHER };
+enum end_reason {
+	END_NONE,
+	END_SUCCEEDED,
+	END_REPLICAS,
+	END_BACKOFF_LIMIT,
+	END_REFUSED, /* the API server refuses Pods */
+	END_DEADLINE,
+	END_STOPPED,
+	END_OTHER
+};
 
 struct work {
 	const struct job *job;
@@ -24,15 +33,22 @@ struct work {
 	struct replica_counts counts[JOB_ROLES_MAX];
 };
 
-static void set(struct work *work, const char *type, bool value, const char *reason_end, const char *event_type,
-		const char *message)
+/* event_type NULL: there is no Event. */
+static void set_and_tell(struct work *work, const char *type, bool value, const char *reason_end, const char *message,
+			 const char *event_type, const char *event_message)
 {
 	cleanup_free char *reason = mem_printf("%s%s", job_names(work->job->kind)->kind, reason_end);
 
 	if (condition_set(work->conditions, type, value, reason, message, work->now_sec) && event_type != NULL)
 		json_array_append_new(work->out->events,
 				      json_object_of("type", json_string(event_type), "reason", json_string(reason),
-						     "message", json_string(message), NULL));
+						     "message", json_string(event_message), NULL));
+}
+
+static void set(struct work *work, const char *type, bool value, const char *reason_end, const char *event_type,
+		const char *message)
+{
+	set_and_tell(work, type, value, reason_end, message, event_type, message);
 }
 
 static void set_time(struct work *work, const char *name)
@@ -129,6 +145,14 @@ static bool workers_failed(const struct work *work)
 	return false;
 }
 
+/* The API server refuses the Pod of a Task for good, which only a changed template changes. If the policy of the Task
+ * refuses the retry, the Framework decides what follows. */
+static bool is_refused(const struct progress *progress)
+{
+	return progress != NULL && progress->refused != NULL &&
+	       (progress->refused_again || progress->end != PROGRESS_GOES_ON);
+}
+
 /* The end that the Framework's stop stands for, or will. */
 static enum end_reason stop_reason(const struct work *work)
 {
@@ -136,7 +160,9 @@ static enum end_reason stop_reason(const struct work *work)
 		return END_SUCCEEDED;
 	if (work->translation->dynamic && !work->translation->has_leader && workers_failed(work))
 		return END_REPLICAS;
-	return over_limit(work) ? END_BACKOFF_LIMIT : END_NONE;
+	if (over_limit(work))
+		return END_BACKOFF_LIMIT;
+	return is_refused(work->progress) ? END_REFUSED : END_NONE;
 }
 
 static enum end_reason end_of(const struct work *work, bool stopped)
@@ -156,6 +182,7 @@ static enum end_reason end_of(const struct work *work, bool stopped)
 	switch (work->progress->code) {
 	case CODE_STOP_FRAMEWORK_REQUESTED: return reason != END_NONE ? reason : END_STOPPED;
 	case CODE_ACTIVE_DEADLINE_EXCEEDED: return END_DEADLINE;
+	case CODE_POD_CREATION_PERMANENT_ERROR: return END_OTHER;
 	default: break;
 	}
 	if (!work->progress->triggered)
@@ -194,6 +221,7 @@ static char *failure_message(const struct work *work, enum end_reason end)
 	case END_REPLICAS: return replicas_message(work);
 	case END_BACKOFF_LIMIT:
 		return mem_printf("Job %s has failed because it has reached the specified backoff limit", name);
+	case END_REFUSED: return mem_printf("Job %s has failed: %s", name, work->progress->refused);
 	case END_DEADLINE:
 		return mem_printf("Job %s has failed because it was active longer than specified deadline", name);
 	case END_STOPPED: return mem_printf("Job %s has failed because its Framework was stopped", name);
@@ -227,8 +255,11 @@ static void put_restarting(struct work *work, const struct job_role *role)
 	const struct job *job = work->job;
 	cleanup_free char *message = mem_printf("%s %s is restarting because %s replica(s) failed.",
 						job_names(job->kind)->kind, job->name, role->type);
+	cleanup_free char *failure = progress_failure(work->progress, role->name, role->type);
+	cleanup_free char *whole = failure == NULL ? mem_strdup(message) : mem_printf("%s %s", message, failure);
 
-	set(work, "Restarting", true, "Restarting", "Warning", message);
+	/* Events of equal texts are one with a count. */
+	set_and_tell(work, "Restarting", true, "Restarting", whole, "Warning", message);
 }
 
 /* The role whose Tasks make the job Running: Chief or Master, else Worker, else the first one. */

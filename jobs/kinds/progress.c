@@ -10,7 +10,10 @@
 #include "common/framework/names.h"
 #include "common/framework/status.h"
 
-enum { STATE_TEXT_SIZE = 32 };
+enum {
+	STATE_TEXT_SIZE = 32,
+	DIAGNOSTICS_MAX = 512, /* of what a condition repeats: those of a Pod have all its containers */
+};
 
 /* completionStatus of an attempt. */
 struct completion_view {
@@ -209,6 +212,40 @@ static void count(const struct task_view *task, struct replica_counts *out)
 	}
 }
 
+/* Bytes of the text of at most so many, without a part of a character at the end. */
+static size_t cut_at(const char *text, size_t most)
+{
+	size_t len = strnlen(text, most + 1);
+
+	if (len <= most)
+		return len;
+	for (len = most; len > 0 && ((unsigned char)text[len] & 0xc0) == 0x80; len--)
+		;
+	return len;
+}
+
+/* What the job says of a Task that has failed. */
+static void note_failure(const struct task_view *task, size_t index, struct progress *progress,
+			 struct progress_role *role)
+{
+	const struct completion_view *completion = &task->completion;
+	const bool retried = task->state != STATE_COMPLETED && task->retry_decided;
+
+	if (completion->succeeded || completion->diagnostics.at == NULL || (!retried && task->state != STATE_COMPLETED))
+		return;
+	if (completion->code == CODE_POD_CREATION_PERMANENT_ERROR) {
+		progress->refused_again = progress->refused_again || retried;
+		if (progress->refused == NULL)
+			progress->refused = copy(completion->diagnostics);
+	}
+	if (!retried || role->failed_diagnostics != NULL)
+		return;
+	role->failed_index = index;
+	role->failed_code = completion->code;
+	role->failed_diagnostics = copy(completion->diagnostics);
+	role->failed_diagnostics[cut_at(role->failed_diagnostics, DIAGNOSTICS_MAX)] = '\0';
+}
+
 static void read_tasks(struct json_reader *reader, struct progress *progress, struct progress_role *role)
 {
 	struct task_view task;
@@ -222,6 +259,8 @@ static void read_tasks(struct json_reader *reader, struct progress *progress, st
 		progress->retried += task.accountable;
 		if (!task.deletion_pending)
 			count(&task, &role->counts);
+		if (task.completion.present && !task.deletion_pending)
+			note_failure(&task, i, progress, role);
 		if (i == 0) {
 			role->first_succeeded = task.completion.present && task.completion.succeeded;
 			role->first_completed = task.state == STATE_COMPLETED;
@@ -354,11 +393,14 @@ int progress_read(struct json_reader *reader, struct progress *out, struct error
 
 void progress_free(struct progress *progress)
 {
-	for (size_t i = 0; i < progress->role_count; i++)
+	for (size_t i = 0; i < progress->role_count; i++) {
 		free(progress->roles[i].name);
+		free(progress->roles[i].failed_diagnostics);
+	}
 	free(progress->roles);
 	free(progress->diagnostics);
 	free(progress->trigger_role);
+	free(progress->refused);
 	*progress = (struct progress){0};
 }
 
@@ -379,6 +421,16 @@ struct replica_counts progress_counts(const struct progress *progress, const cha
 	static const struct replica_counts none;
 
 	return found == NULL ? none : found->counts;
+}
+
+char *progress_failure(const struct progress *progress, const char *role, const char *type)
+{
+	const struct progress_role *found = find_role(progress, role);
+
+	if (found == NULL || found->failed_diagnostics == NULL)
+		return NULL;
+	return mem_printf("%s %zu ended with code %d: %s", type, found->failed_index, found->failed_code,
+			  found->failed_diagnostics);
 }
 
 enum progress_end progress_end(const struct progress *progress)

@@ -27,6 +27,10 @@ struct progress_role {
 	struct replica_counts counts;
 	bool first_succeeded; /* the last Pod of Task 0 … */
 	bool first_completed; /* … and it is not retried */
+	/* Of the first Task that failed and is retried. */
+	size_t failed_index;
+	int32_t failed_code;
+	char *failed_diagnostics; /* shortened; NULL: there is none */
 };
 
 /* Whether the Framework's result is decided. An attempt that was suspended is no result; other attempts are not
@@ -44,6 +48,8 @@ struct progress {
 	char *diagnostics;  /* of the end; never NULL when there is one */
 	bool triggered;     /* a Task decided the end */
 	char *trigger_role; /* the name of its role; NULL: not said */
+	char *refused;      /* diagnostics of a Task whose Pod the API server refuses for good; NULL: there is none */
+	bool refused_again; /* such a Task is retried all the same */
 };
 
 /* Reads the next value, a Framework's status, compressed or not. Members of a wrong type count as absent. 0, or -1 and
@@ -53,6 +59,9 @@ void progress_free(struct progress *progress);
 
 /* progress NULL, or a role that it does not have: zeroes. */
 struct replica_counts progress_counts(const struct progress *progress, const char *role);
+/* What ended the first Task of the role that failed and is retried: "Worker 0 ended with code 1: …", with the type of
+ * replicas. NULL: there is none. The caller frees. */
+char *progress_failure(const struct progress *progress, const char *role, const char *type);
 /* NULL and an absent one go on. */
 enum progress_end progress_end(const struct progress *progress);
 /* Accountable retries of all Tasks. */

@@ -13,10 +13,10 @@
 
 enum { NOW = 1700000000 };
 
-/* A Task for each letter: '.' has no Pod, P pends, R runs, S has succeeded, s as well and is
- * being deleted, F has failed for good, f has failed and is
- * to be retried, d has failed and is being deleted, when nothing is decided yet, r is retried and pends, D as well
- * after its Pod was deleted, X and x were stopped by the end of the attempt, X after it ran. */
+/* A Task for each letter: '.' has no Pod, P pends, R runs, S has succeeded, s as well and is being deleted, F has
+ * failed for good, f has failed and is to be retried, d has failed and is being deleted, when nothing is decided yet, r
+ * is retried and pends, D as well after its Pod was deleted, U has failed for good because the API server refuses its
+ * Pod, u is to be retried all the same, X and x were stopped by the end of the attempt, X after it ran. */
 static inline void make_task(char letter, struct task_status *out)
 {
 	*out = (struct task_status){.state = STATE_COMPLETED, .attempt.run_time = NOW, .retry.delay_sec = DELAY_NULL};
@@ -35,6 +35,11 @@ static inline void make_task(char letter, struct task_status *out)
 	case 'f': out->retry.delay_sec = 10;                                             /* fall through */
 	case 'd': out->state = letter == 'f' ? STATE_ATTEMPT_COMPLETED : STATE_DELETING; /* fall through */
 	case 'F': out->attempt.completion = completion_new(7, false, "", NULL, "Pod failed"); break;
+	case 'u': out->retry.delay_sec = 10; out->state = STATE_ATTEMPT_COMPLETED; /* fall through */
+	case 'U':
+		out->attempt.completion = completion_predefined(CODE_POD_CREATION_PERMANENT_ERROR,
+								"Failed to create Pod: {}");
+		break;
 	case 'x': out->attempt.run_time = 0; /* fall through */
 	case 'X': out->attempt.completion = completion_predefined(CODE_FRAMEWORK_ATTEMPT_COMPLETION, ""); break;
 	default: fail_msg("a Task %c", letter);

@@ -15,7 +15,7 @@ static void change(struct story *story, const char *outer, const char *name, jso
 }
 
 /* The Framework is so. Every other time its status is compressed. roles NULL: there is none. code: of the attempt's
- * end, 1 for a Task's; CODE_NONE: it has not ended. */
+ * end, 1 and that of a refused Pod for a Task's; CODE_NONE: it has not ended. */
 enum { CODE_NONE = 99999 };
 static void see(struct story *story, const char *roles, int32_t code, bool suspended)
 {
@@ -28,7 +28,7 @@ static void see(struct story *story, const char *roles, int32_t code, bool suspe
 		if (code != CODE_NONE)
 			framework.attempt.completion = code == 1 ? completion_new(1, false, "", NULL, "Pod failed")
 								 : completion_predefined(code, "what ended it");
-		if (code == 1) {
+		if (code == 1 || code == CODE_POD_CREATION_PERMANENT_ERROR) {
 			framework.attempt.completion->trigger = mem_calloc(
 				1, sizeof(*framework.attempt.completion->trigger));
 			framework.attempt.completion->trigger->message = mem_strdup("");
@@ -239,7 +239,10 @@ static void test_restarting(void **state)
 	assert_message(&story, "PyTorchJob j is running.");
 	see(&story, "master=f worker=R", CODE_NONE, false);
 	assert_conditions(&story, "Created=True Restarting=True PyTorchJobRestarting");
-	assert_message(&story, "PyTorchJob j is restarting because Master replica(s) failed.");
+	assert_message(&story, "PyTorchJob j is restarting because Master replica(s) failed. Master 0 ended with code "
+			       "7: Pod failed");
+	assert_string_equal(json_str(json_array_get(story.last.events, 0), "message"),
+			    "PyTorchJob j is restarting because Master replica(s) failed.");
 	assert_replicas(&story, "Master=0/0/1 Worker=1/0/0");
 	see(&story, "master=r worker=R", CODE_NONE, false);
 	assert_conditions(&story, "Created=True Restarting=True PyTorchJobRestarting");
@@ -274,6 +277,68 @@ static void test_not_restarting(void **state)
 	see(&story, "worker=rrR", CODE_NONE, false);
 	assert_true(story.last.stop);
 	assert_conditions(&story, "Created=True Running=True TFJobRunning");
+	end(&story);
+}
+
+/* The diagnostics of a Pod can be long. */
+static void test_restarting_shortened(void **state)
+{
+	struct framework_status framework;
+	struct progress progress;
+	char text[4096];
+	char *failure;
+
+	(void)state;
+	framework_of("worker=Rf", &framework);
+	for (size_t i = 0; i + 1 < sizeof(text); i++)
+		text[i] = i % 2 == 0 ? '\xc3' : '\xa4';
+	text[sizeof(text) - 2] = '\0';
+	completion_free(framework.attempt.roles[0].tasks[1].attempt.completion);
+	framework.attempt.roles[0].tasks[1].attempt.completion = completion_new(7, false, "", NULL, text);
+	for (int compressed = 0; compressed < 2; compressed++) {
+		read_back(&framework, compressed != 0, &progress);
+		failure = progress_failure(&progress, "worker", "Worker");
+		assert_int_equal(strncmp(failure, "Worker 1 ended with code 7: \xc3\xa4", 30), 0);
+		assert_int_equal(strlen(failure), 28 + 512);
+		assert_string_equal(failure + strlen(failure) - 2, "\xc3\xa4");
+		free(failure);
+		progress_free(&progress);
+	}
+	framework_status_free(&framework);
+}
+
+/* A Pod that the API server refuses ends the job, also if the policy would retry it without end. */
+static void test_pod_refused(void **state)
+{
+	static const char *const jobs[] = {
+		PYTORCHJOB "{pytorchReplicaSpecs: {Worker: {replicas: 2, " PYTORCH "}}}}",
+		TFJOB
+		"{enableDynamicWorker: true, tfReplicaSpecs: {Worker: {replicas: 2, restartPolicy: Always, " TEMPLATE
+		"}}}}",
+	};
+	struct story story;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(jobs); i++) {
+		begin(&story, jobs[i]);
+		see(&story, "worker=Ru", CODE_NONE, false);
+		assert_true(story.last.stop);
+		see(&story, "worker=Ru", CODE_NONE, false);
+		assert_message(&story, "Job j has failed: Failed to create Pod: {}");
+		end(&story);
+	}
+	/* after fc-jobs was away */
+	begin(&story, jobs[0]);
+	story.stopped = true;
+	see(&story, "worker=XU", CODE_STOP_FRAMEWORK_REQUESTED, false);
+	assert_message(&story, "Job j has failed: Failed to create Pod: {}");
+	end(&story);
+	/* the Framework decides */
+	begin(&story, PYTORCHJOB "{pytorchReplicaSpecs: {Worker: {restartPolicy: Never, " PYTORCH "}}}}");
+	see(&story, "worker=U", CODE_NONE, false);
+	assert_false(story.last.stop);
+	see(&story, "worker=U", CODE_POD_CREATION_PERMANENT_ERROR, false);
+	assert_message(&story, "Job j has failed: what ended it");
 	end(&story);
 }
 
@@ -434,13 +499,22 @@ static void test_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_first_worker),    cmocka_unit_test(test_stopped_meanwhile),
-		cmocka_unit_test(test_all_workers),     cmocka_unit_test(test_first_worker_in_time),
-		cmocka_unit_test(test_dynamic_workers), cmocka_unit_test(test_failure),
-		cmocka_unit_test(test_restarting),      cmocka_unit_test(test_suspend),
-		cmocka_unit_test(test_backoff_limit),   cmocka_unit_test(test_deadline),
-		cmocka_unit_test(test_unchanged),       cmocka_unit_test(test_caicloud),
-		cmocka_unit_test(test_refused),         cmocka_unit_test(test_not_restarting),
+		cmocka_unit_test(test_first_worker),
+		cmocka_unit_test(test_stopped_meanwhile),
+		cmocka_unit_test(test_all_workers),
+		cmocka_unit_test(test_first_worker_in_time),
+		cmocka_unit_test(test_dynamic_workers),
+		cmocka_unit_test(test_failure),
+		cmocka_unit_test(test_restarting),
+		cmocka_unit_test(test_suspend),
+		cmocka_unit_test(test_backoff_limit),
+		cmocka_unit_test(test_deadline),
+		cmocka_unit_test(test_unchanged),
+		cmocka_unit_test(test_caicloud),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_not_restarting),
+		cmocka_unit_test(test_restarting_shortened),
+		cmocka_unit_test(test_pod_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

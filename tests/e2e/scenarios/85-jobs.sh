@@ -163,8 +163,8 @@ run_jobs_exit_code() {
         '.metadata.name = "retried" | .spec.tfReplicaSpecs.Worker |= (.restartPolicy = "ExitCode" |
         annotate({"run-seconds": 0.2, "exit-code": "130,0"}))'
     wait_job "$TFJOBS" retried 30 "$HAS has(\"Restarting\")"
-    expect "it is restarting" "$(job "$TFJOBS" retried '.status.conditions[-1] | "\(.reason) \(.message)"')" \
-        "TFJobRestarting TFJob retried is restarting because Worker replica(s) failed."
+    expect "it is restarting" "$(job "$TFJOBS" retried '.status.conditions[-1] | "\(.reason) \(.message)" | split(": ")[0]')" \
+        "TFJobRestarting TFJob retried is restarting because Worker replica(s) failed. Worker 0 ended with code 1002"
     wait_job "$TFJOBS" permanent 30 "$HAS has(\"Failed\")"
     expect "its Framework's code" "$(framework permanent '.status.attemptStatus.completionStatus | "\(.code) \(.phrase)"')" \
         "1001 PermanentExitCode"
