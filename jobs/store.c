@@ -185,6 +185,8 @@ static void item_remove(struct job_store *store, struct item *item)
 	ev_timer_stop(store->loop, &item->timer);
 	LL_DELETE2(item->slot->items, item, next_of_slot);
 	slot_queue(item->slot); /* another job may have waited for the name */
+	if (item->slot->items == NULL && item->slot->read)
+		job_store_forget(item->slot); /* no watch shows its end */
 	slot_release(store, item->slot);
 	job_store_release(item);
 }

@@ -157,6 +157,47 @@ static void test_labels(void **state)
 	assert_null(json_object_get(labels, "other"));
 }
 
+static bool show_foreign(struct world *world, struct http_conn *conn)
+{
+	(void)world;
+	if (strstr(conn->path, "/frameworks") == NULL)
+		return false;
+	if (strcmp(conn->method, "POST") == 0)
+		http_reply(conn, 409, "",
+			   "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"AlreadyExists\",\"code\":409,"
+			   "\"message\":\"frameworks \\\"j\\\" already exists\"}");
+	else
+		http_reply(conn, 200, "",
+			   "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"j\",\"uid\":\"uid-x\","
+			   "\"resourceVersion\":\"1\"}}");
+	return true;
+}
+
+/* The job is deleted before a foreign Framework that was read is looked at: nothing is left of that for the next job of
+ * the name. */
+static void test_foreign_forgotten(void **state)
+{
+	static const char gone[] = "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"j\",\"uid\":\"uid-j\"}}";
+	struct world *world = *state;
+	struct item *item;
+	size_t from;
+
+	world->script = show_foreign;
+	show_job(world, "{" WORKERS "}");
+	item = job_store_next(world->store);
+	job_store_queue(item);
+	expect_sent(world, 0, "GET", "/frameworks/j");
+	while (!item->slot->read)
+		ev_run(world->loop, EVRUN_ONCE);
+	job_store_job_gone(world->store, JOB_TFJOB, gone, strlen(gone));
+	world->script = NULL;
+	from = world->count;
+	show_job_status(world, JOB_TFJOB, "uid-anew", "{}", "{" WORKERS "}", NULL);
+	settle(world);
+	assert_non_null(find(world, from, "POST", "/frameworks"));
+	assert_false(has_event(world, "NamingConflict"));
+}
+
 static struct http_conn *held;
 
 static bool hold_creation(struct world *world, struct http_conn *conn)
@@ -285,6 +326,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_refused_suspended, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused_before_start, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_foreign, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_foreign_forgotten, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_former, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_labels, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_changed_while_creating, setup, teardown),
