@@ -118,6 +118,14 @@ static void test_conflict(void **state)
 	assert_false(has_event(world, "FailedUpdate"));
 }
 
+/* As after a restart; no request is on the way. */
+static void renew_events(struct world *world)
+{
+	settle(world);
+	job_events_free(world->act.events);
+	world->act.events = job_events_new(world->client);
+}
+
 /* The same Event is posted once, and counted up when it comes again later; its name follows from what it says. */
 static void test_events(void **state)
 {
@@ -137,20 +145,11 @@ static void test_events(void **state)
 		json_str(json_object_get(expect_sent(world, from, "POST", "/events")->body, "metadata"), "name"), name);
 	assert_int_equal(world->count, from + 1);
 	/* another process says the same */
-	job_events_free(world->act.events);
-	world->act.events = job_events_new(world->client);
+	renew_events(world);
 	from = world->count;
 	job_events_post(world->act.events, &job, "Normal", "A", "text");
 	assert_string_equal(
 		json_str(json_object_get(expect_sent(world, from, "POST", "/events")->body, "metadata"), "name"), name);
-}
-
-/* As after a restart. */
-static void renew_events(struct world *world)
-{
-	settle(world);
-	job_events_free(world->act.events);
-	world->act.events = job_events_new(world->client);
 }
 
 /* Each restart is news, also if the last one has led to the same Event. */

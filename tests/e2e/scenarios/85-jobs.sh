@@ -183,6 +183,26 @@ run_jobs_backoff_limit() {
     expect "its Framework's retries" "$(framework limited '[tasks.retryPolicyStatus.totalRetriedCount] | add <= 2')" true
 }
 
+# A Pod that somebody deletes is replaced, whatever the limit is.
+run_jobs_deleted_pods() {
+    local policies="Never OnFailure ExitCode" policy name
+    for policy in $policies; do
+        submit_job "$TFJOBS" tfjob-simple ".metadata.name = \"deleted${policy,,}\" | .spec.runPolicy.backoffLimit = 0 |
+            .spec.tfReplicaSpecs.Worker |= (.restartPolicy = \"$policy\" | annotate({\"run-seconds\": \"100,1\", \"exit-code\": 0}))"
+    done
+    for policy in $policies; do
+        name=deleted${policy,,}
+        wait_pod "$name-worker-0" 30 '.status.phase == "Running"'
+        api DELETE "/api/v1/namespaces/$NS/pods/$name-worker-0" >/dev/null
+    done
+    for policy in $policies; do
+        name=deleted${policy,,}
+        wait_job "$TFJOBS" "$name" 60 "$HAS has(\"Succeeded\")"
+        expect "retries of $name" "$(framework "$name" 'task.retryPolicyStatus | "\(.totalRetriedCount) \(.accountableRetriedCount)"')" \
+            "1 0"
+    done
+}
+
 # A Master and a Worker; the Master decides.
 run_jobs_pytorch() {
     record pods
