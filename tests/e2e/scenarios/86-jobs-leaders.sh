@@ -62,3 +62,22 @@ run_jobs_leaders() {
         "\(.involvedObject.uid) \(.reason) \(.message)"' | sort | uniq -d)" ""
     keep_control_plane
 }
+
+# The next leader counts up the Event of the former one, once for each restart of a replica.
+run_jobs_restarted() {
+    own_cluster
+    kubectl create -f "$JOB_CRDS" >/dev/null
+    launch_watcher watcher-1 --workers 1
+    wait_for 20 "TFJobs are served" api GET "$(jobs_path "$TFJOBS")"
+    start_jobs_candidate 1
+    wait_for 20 "jobs-1 leads" jobs_leads 1
+    start_jobs_candidate 2
+    submit_job "$TFJOBS" tfjob-simple '.spec.tfReplicaSpecs.Worker |= (.replicas = 1 | .restartPolicy = "ExitCode" |
+        annotate({"run-seconds": 2, "exit-code": "130,130,0"}))'
+    wait_event simple TFJobRestarting 'Worker replica'
+    wait_job "$TFJOBS" simple 30 "$HAS has(\"Restarting\")"
+    kill -KILL "$(jobs_pid 1)"
+    wait_job "$TFJOBS" simple 90 "$HAS has(\"Succeeded\")"
+    wait_object "/api/v1/namespaces/$NS/events" "involvedObject.name=simple,reason=TFJobRestarting" 15 '.count == 2'
+    keep_control_plane
+}
