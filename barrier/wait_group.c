@@ -1,12 +1,11 @@
-/* Wait groups; see wait_group.h.
+/* Wait groups and their reads; see wait_group.h.
  *
  * A group reads its Framework when the cache says that the gang is complete. It also reads a Framework that the cache
  * does not contain or has not counted, for the waiters that arrived since the last read. A group has one read in flight
  * at a time. Its answer decides for the waiters that arrived before it was sent. */
-#include "barrier/wait_group.h"
+#include "barrier/wait_internal.h"
 
 #include <ev.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
@@ -29,51 +28,6 @@ enum {
 	READ_RETRY_MAX_MS = 5000, /* however long the API server asks us to stay away */
 	READ_AGAIN_MS = 100,      /* after a read that the view contradicts */
 	TASKS_PER_PLACE = 200,    /* some 150 KiB of status: reading a large Framework counts as several reads */
-	AWAY_RETRY_SEC = 1,
-};
-
-struct waiter {
-	struct waiter *prev, *next;
-	struct wait_group *group;
-	struct serve_request *request;
-	const char *uid; /* the request's; NULL: any */
-	uint64_t number; /* in the order they came */
-	bool expired;    /* its time is up, and it stays for the read under way */
-	struct ev_timer timer;
-};
-
-struct wait_group {
-	UT_hash_handle hh;
-	struct wait_groups *all;
-	char *key;              /* "namespace/name" */
-	struct waiter *waiters; /* in the order they came */
-	size_t count;
-	struct wait_group *prev_queued, *next_queued; /* of those that are to be read when there is room */
-	bool queued;
-	struct kube_call *read;
-	size_t places;        /* that reading the complete gang takes, of those there are */
-	size_t places_taken;  /* by the read under way */
-	uint64_t read_number; /* waiters up to this one had come when it was sent; 0: it was not yet */
-	struct backoff backoff;
-	struct ev_timer again;
-	bool must_read;      /* whatever the counts: the Framework is gone, or another one, or a waiter thinks so */
-	char *uid;           /* of the Framework in the view; NULL: none */
-	char *version;       /* of it in the view; NULL: none */
-	char *read_version;  /* the one last read; NULL: there was none */
-	int64_t complete_ms; /* when the view first said that the gang is complete, or 0 */
-};
-
-struct wait_groups {
-	struct ev_loop *loop;
-	struct kube_client *client;
-	struct readiness *readiness;
-	size_t max_waiters;
-	struct wait_group *by_key;
-	struct wait_group *queue; /* the first first */
-	size_t places_taken;      /* by reads under way */
-	uint64_t last_number;
-	struct random random;
-	struct wait_group_counters counters;
 };
 
 /* Reads the Framework if there is reason to: at once, or when it is the group's turn. Waiters that stayed for a read
@@ -184,49 +138,6 @@ static bool group_observe(struct wait_group *group)
 
 /* ---- answers ----------------------------------------------------------------------------------------------------- */
 
-/* Each answer_…() takes the waiter away; its group stays. */
-static struct serve_request *take(struct waiter *waiter)
-{
-	struct wait_group *group = waiter->group;
-	struct serve_request *request = waiter->request;
-
-	ev_timer_stop(group->all->loop, &waiter->timer);
-	DL_DELETE(group->waiters, waiter);
-	group->count--;
-	group->all->counters.waiting--;
-	free(waiter);
-	return request;
-}
-
-static void answer_passed(struct waiter *waiter, struct serve_answer *answer)
-{
-	waiter->group->all->counters.passed++;
-	serve_request_answer(take(waiter), answer);
-}
-
-static void answer_absent(struct waiter *waiter, const char *why)
-{
-	struct wait_group *group = waiter->group;
-
-	group->all->counters.absent++;
-	serve_request_fail(take(waiter), 404, -1, "Framework %s: %s", group->key, why);
-}
-
-static void answer_away(struct waiter *waiter, const char *why)
-{
-	waiter->group->all->counters.sent_away++;
-	serve_request_fail(take(waiter), 503, AWAY_RETRY_SEC, "%s", why);
-}
-
-static void answer_waiting(struct waiter *waiter, int64_t ready, int64_t total, const char *missing)
-{
-	cleanup_free char *body = mem_printf("{\"ready\":%" PRId64 ",\"total\":%" PRId64 ",\"missing\":%s}\n", ready,
-					     total, missing);
-
-	waiter->group->all->counters.timed_out++;
-	serve_request_reply(take(waiter), 202, "application/json", body);
-}
-
 /* One whose time is up, by what the view says, as long as that is true now. */
 static void answer_expired(struct waiter *waiter)
 {
@@ -234,12 +145,12 @@ static void answer_expired(struct waiter *waiter)
 	struct readiness_entry entry;
 
 	if (!readiness_synced(group->all->readiness))
-		answer_away(waiter, "the view of the cluster is not up to date: try again");
+		waiter_answer_away(waiter, "the view of the cluster is not up to date: try again");
 	else if (!readiness_find(group->all->readiness, group->key, &entry) || !entry.counted ||
 		 entry.ready >= entry.total)
-		answer_away(waiter, "the Framework could not be read in time: try again");
+		waiter_answer_away(waiter, "the Framework could not be read in time: try again");
 	else
-		answer_waiting(waiter, entry.ready, entry.total, entry.missing);
+		waiter_answer_waiting(waiter, entry.ready, entry.total, entry.missing);
 }
 
 /* Those who stayed beyond their time for a read. */
@@ -255,75 +166,15 @@ static void answer_all_expired(struct wait_group *group)
 
 /* ---- what a read says -------------------------------------------------------------------------------------------- */
 
-/* Whether the read was sent after the waiter came. */
-static bool counts_for(const struct waiter *waiter)
-{
-	return waiter->number <= waiter->group->read_number;
-}
-
-static void judge_absent(struct wait_group *group)
-{
-	struct waiter *waiter;
-	struct waiter *next;
-
-	DL_FOREACH_SAFE(group->waiters, waiter, next)
-		if (counts_for(waiter))
-			answer_absent(waiter, "not found");
-}
-
-static void let_pass(struct wait_group *group, const struct kube_answer *from)
-{
-	struct serve_answer *answer = serve_answer_new(200, "application/json", from->body, from->body_len);
-	struct wait_group_counters *counters = &group->all->counters;
-	int64_t begun_ms = group->complete_ms != 0 ? group->complete_ms : clock_boot_ms();
-	uint64_t passed = counters->passed;
-	struct waiter *waiter;
-	struct waiter *next;
-
-	serve_answer_header(answer, "Connection", "close"); /* they have no more to ask */
-	DL_FOREACH_SAFE(group->waiters, waiter, next)
-		if (counts_for(waiter))
-			answer_passed(waiter, answer);
-	serve_answer_free(answer);
-	passed = counters->passed - passed;
-	if (passed > 0)
-		metrics_histogram_observe(&counters->release, (double)(clock_boot_ms() - begun_ms) / 1000);
-	group->complete_ms = 0;
-	log_v(1, "Framework %s: released %llu waiters", group->key, (unsigned long long)passed);
-}
-
-/* Those who belong to a Framework of the same name that is gone (CONTRACT.md §12: by UID, not by name). */
-static void dismiss_others(struct wait_group *group, const char *uid)
-{
-	struct waiter *waiter;
-	struct waiter *next;
-
-	DL_FOREACH_SAFE(group->waiters, waiter, next)
-		if (counts_for(waiter) && waiter->uid != NULL && strcmp(waiter->uid, uid) != 0)
-			answer_absent(waiter, "the Framework with this name has another uid");
-}
-
-static void expire_seen(struct wait_group *group, const struct gang *gang)
-{
-	cleanup_buf struct buf missing = {0};
-	struct waiter *waiter;
-	struct waiter *next;
-
-	gang_write_missing(&missing, gang);
-	DL_FOREACH_SAFE(group->waiters, waiter, next)
-		if (counts_for(waiter) && waiter->expired)
-			answer_waiting(waiter, gang->ready, gang->total, missing.data);
-}
-
 static void judge_gang(struct wait_group *group, const struct kube_answer *from, const struct object_meta *meta,
 		       const struct gang *gang)
 {
 	mem_replace(&group->read_version, meta->resource_version);
-	dismiss_others(group, meta->uid);
+	wait_group_dismiss_others(group, meta->uid);
 	if (gang_passed(gang))
-		let_pass(group, from);
+		wait_group_let_pass(group, from);
 	else
-		expire_seen(group, gang);
+		wait_group_answer_seen(group, gang);
 	readiness_learn(group->all->readiness, meta, gang);
 }
 
@@ -404,7 +255,7 @@ static void on_read(void *arg, const struct kube_answer *answer)
 	group->places_taken = 0;
 	if (answer->absent) {
 		mem_replace(&group->read_version, NULL);
-		judge_absent(group);
+		wait_group_answer_absent(group);
 		after_read(group);
 	} else if (answer->failure != KUBE_OK || answer->http_status / 100 != 2) {
 		read_failed(group, answer, answer->message);
@@ -506,7 +357,7 @@ static void on_gone(void *arg)
 	struct wait_group *group = waiter->group;
 
 	group->all->counters.left++;
-	take(waiter);
+	waiter_take(waiter);
 	/* else reads for clients that come and go at once would pile up in the rate limit */
 	if (group->count == 0 && group->read != NULL && group->read_number == 0)
 		kube_call_cancel(group->read);
@@ -580,7 +431,7 @@ void wait_groups_send_away(struct wait_groups *groups, const char *reason)
 
 	HASH_ITER(hh, groups->by_key, group, next) {
 		while (group->waiters != NULL)
-			answer_away(group->waiters, reason);
+			waiter_answer_away(group->waiters, reason);
 		group_release(group);
 	}
 }
