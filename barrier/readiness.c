@@ -23,6 +23,7 @@ struct tally {
 	char *uid;
 	char *resource_version;
 	char *missing;
+	bool streamed; /* the bus has sent it; false: only a read has returned it */
 	bool counted;
 	int64_t ready;
 	int64_t total;
@@ -145,8 +146,9 @@ static void pack(struct readiness *readiness, struct tally *tally, struct gang *
 	readiness->packed_bytes += bytes;
 }
 
-/* The tally, whose count is then out of date; NULL: the object is older than the known one, or is no Framework. */
-static struct tally *take(struct readiness *readiness, const struct object_meta *meta, bool newer_only)
+/* The tally, whose count is then out of date; NULL: the object is older than the known one, or is no Framework.
+ * streamed: the object comes from the bus, not from a read. */
+static struct tally *take(struct readiness *readiness, const struct object_meta *meta, bool streamed)
 {
 	cleanup_free char *key = mem_printf("%s/%s", meta->ns, meta->name);
 	struct tally *tally = find(readiness, key);
@@ -157,10 +159,12 @@ static struct tally *take(struct readiness *readiness, const struct object_meta 
 		tally = mem_calloc(1, sizeof(*tally));
 		tally->key = mem_strdup(key);
 		HASH_ADD_KEYPTR(hh, readiness->tallies, tally->key, strlen(tally->key), tally);
-	} else if ((newer_only || tally->resync == readiness->resync) &&
+	} else if ((streamed ? tally->resync == readiness->resync : tally->streamed) &&
 		   version_compare(meta->resource_version, tally->resource_version) < 0) {
+		tally->streamed |= streamed; /* the newer object follows */
 		return NULL;
 	}
+	tally->streamed = streamed || (tally->streamed && tally->resync == readiness->resync);
 	mem_replace(&tally->uid, meta->uid);
 	mem_replace(&tally->resource_version, meta->resource_version);
 	tally->resync = readiness->resync;
@@ -211,7 +215,7 @@ bool readiness_object(struct readiness *readiness, const char *text, size_t len)
 		return false;
 	}
 	/* a resync replaces known objects whatever their version: the storage may have been restored */
-	tally = take(readiness, &parts.meta, false);
+	tally = take(readiness, &parts.meta, true);
 	if (tally != NULL) {
 		if (gang_read(&parts, &gang, &err) < 0) {
 			log_v(1, "Framework %s: %s", tally->key, err.message);
@@ -275,10 +279,18 @@ void readiness_set_grace(struct readiness *readiness, int64_t ms)
 
 void readiness_learn(struct readiness *readiness, const struct object_meta *meta, const struct gang *gang)
 {
-	struct tally *tally = take(readiness, meta, true);
+	struct tally *tally = take(readiness, meta, false);
 
 	if (tally != NULL)
 		set_counted(tally, gang);
+}
+
+void readiness_learn_absent(struct readiness *readiness, const char *key)
+{
+	struct tally *tally = find(readiness, key);
+
+	if (tally != NULL && !tally->streamed)
+		tally_free(readiness, tally);
 }
 
 /* ---- questions --------------------------------------------------------------------------------------------------- */
@@ -308,6 +320,7 @@ bool readiness_find(struct readiness *readiness, const char *key, struct readine
 	*out = (struct readiness_entry){
 		.uid = tally->uid == NULL ? "" : tally->uid,
 		.resource_version = tally->resource_version == NULL ? "" : tally->resource_version,
+		.streamed = tally->streamed,
 		.counted = tally->counted,
 		.ready = tally->ready,
 		.total = tally->total,

@@ -17,6 +17,9 @@ struct readiness;
 struct readiness_entry {
 	const char *uid;
 	const char *resource_version;
+	/* false: only a read returned the Framework. The watcher may not stream it (--namespaces), or it was deleted
+	 * since: no message of the bus will correct the numbers. */
+	bool streamed;
 	bool counted; /* false: its compressed status was too large to cache, or it cannot be read */
 	int64_t ready;
 	int64_t total;
@@ -44,9 +47,11 @@ void readiness_absent(struct readiness *readiness, const struct bus_absent *abse
 void readiness_complete(struct readiness *readiness, const struct shard_set *shards, uint32_t shard_count);
 void readiness_live(struct readiness *readiness, bool live);
 
-/* Takes over a Framework that was read from the API server, decompressed. A version older than the cached one changes
- * nothing. */
+/* Takes over a Framework that was read from the API server, decompressed. A version older than that of the stream
+ * changes nothing. */
 void readiness_learn(struct readiness *readiness, const struct object_meta *meta, const struct gang *gang);
+/* A read says that there is no such Framework: drops what only a read returned. */
+void readiness_learn_absent(struct readiness *readiness, const char *key);
 
 /* Whether all Frameworks were received and the watcher's streams are live. */
 bool readiness_synced(const struct readiness *readiness);

@@ -1,8 +1,9 @@
 /* Wait groups and their reads; see wait_group.h.
  *
  * A group reads its Framework when the cache says that the gang is complete. It also reads a Framework that the cache
- * does not contain or has not counted, for the waiters that arrived since the last read. A group has one read in flight
- * at a time. Its answer decides for the waiters that arrived before it was sent. */
+ * does not contain or has not counted, for the waiters that arrived since the last read, and polls one that the watcher
+ * does not stream. A group has one read in flight at a time. Its answer decides for the waiters that arrived before it
+ * was sent. */
 #include "barrier/wait_internal.h"
 
 #include <ev.h>
@@ -122,8 +123,13 @@ static bool group_observe(struct wait_group *group)
 {
 	struct readiness_entry entry = {0};
 	bool known = readiness_find(group->all->readiness, group->key, &entry);
-	bool complete = known && entry.counted && entry.ready == entry.total;
+	bool complete = entry.streamed && entry.counted && entry.ready == entry.total;
 
+	group->streamed = entry.streamed;
+	if (group->polls && group->streamed) {
+		group->polls = false;
+		ev_timer_stop(group->all->loop, &group->again);
+	}
 	group->places = 1 + (size_t)entry.total / TASKS_PER_PLACE;
 	if (group->uid != NULL && (!known || strcmp(group->uid, entry.uid) != 0))
 		group->must_read = true;
@@ -133,12 +139,13 @@ static bool group_observe(struct wait_group *group)
 		group->complete_ms = 0;
 	else if (group->complete_ms == 0)
 		group->complete_ms = clock_boot_ms();
-	return group->must_read || !known || !entry.counted || complete;
+	return group->must_read || !entry.streamed || !entry.counted || complete;
 }
 
 /* ---- answers ----------------------------------------------------------------------------------------------------- */
 
-/* One whose time is up, by what the view says, as long as that is true now. */
+/* One whose time is up, by what the view says, as long as that is true now. The view of a Framework that is not
+ * streamed is what the group's last read said: the group polls it. */
 static void answer_expired(struct waiter *waiter)
 {
 	const struct wait_group *group = waiter->group;
@@ -147,7 +154,7 @@ static void answer_expired(struct waiter *waiter)
 	if (!readiness_synced(group->all->readiness))
 		waiter_answer_away(waiter, "the view of the cluster is not up to date: try again");
 	else if (!readiness_find(group->all->readiness, group->key, &entry) || !entry.counted ||
-		 entry.ready >= entry.total)
+		 entry.ready >= entry.total || (!entry.streamed && (group->read_version == NULL || group->must_read)))
 		waiter_answer_away(waiter, "the Framework could not be read in time: try again");
 	else
 		waiter_answer_waiting(waiter, entry.ready, entry.total, entry.missing);
@@ -214,15 +221,21 @@ static void read_failed(struct wait_group *group, const struct kube_answer *answ
 }
 
 /* Those who came meanwhile have a read of their own, and so has a change that the view showed meanwhile. When the view
- * still calls for a read of what was read already, the two contradict each other: not at once again. */
+ * still calls for a read of what was read already, the two contradict each other, or only reads say what changes: not
+ * at once again. */
 static void after_read(struct wait_group *group)
 {
 	bool all_seen = group->waiters == NULL || group->waiters->prev->number <= group->read_number;
+	int64_t wait_ms = READ_AGAIN_MS;
 
-	if (all_seen && group_observe(group) && version_compare(group->version, group->read_version) <= 0)
-		consider_after(group, READ_AGAIN_MS);
-	else
+	if (!all_seen || !group_observe(group) || version_compare(group->version, group->read_version) > 0) {
 		group_consider(group);
+		return;
+	}
+	group->polls = group->version != NULL && !group->streamed;
+	if (group->polls)
+		wait_ms = backoff_next(&group->backoff, &group->all->random, clock_boot_ms());
+	consider_after(group, wait_ms);
 }
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
@@ -255,6 +268,7 @@ static void on_read(void *arg, const struct kube_answer *answer)
 	group->places_taken = 0;
 	if (answer->absent) {
 		mem_replace(&group->read_version, NULL);
+		readiness_learn_absent(groups->readiness, group->key);
 		wait_group_answer_absent(group);
 		after_read(group);
 	} else if (answer->failure != KUBE_OK || answer->http_status / 100 != 2) {
@@ -296,6 +310,7 @@ static void start_read(struct wait_group *group, bool complete)
 	ev_timer_stop(group->all->loop, &group->again);
 	group->read_number = 0;
 	group->must_read = false;
+	group->polls = false;
 	group->places_taken = complete ? group->places : 0;
 	group->all->places_taken += group->places_taken;
 	group->all->counters.reads++;

@@ -103,6 +103,114 @@ static void what_a_resync_does_not_show_is_gone(void **state)
 	world_free(world);
 }
 
+/* The watcher does not stream the Framework (--namespaces), or its news of the deletion came before the answer to a
+ * read that was older: reads alone tell the waiters what changes, some at a time. */
+static void frameworks_that_are_not_streamed_are_polled(void **state)
+{
+	enum { SOON_MS = 5000, THREE_WAITS_MS = 200 + 400 + 800 };
+	struct world *world = open_world();
+	struct readiness_entry entry;
+	struct asking asking;
+	int64_t begun_ms = clock_boot_ms();
+	size_t gets;
+
+	(void)state;
+	set_framework(world, "i.", false);
+	asking = ask(world, PATH, NULL);
+	RUN_UNTIL(world->loop, world->gets == 4);
+	assert_true(clock_boot_ms() - begun_ms >= THREE_WAITS_MS);
+	assert_int_equal(status_of(world, PATH "?timeoutSeconds=0", NULL), 202); /* the read has just said so */
+	set_framework(world, "ii", false);
+	begun_ms = clock_boot_ms();
+	expect(world, &asking, 200);
+	assert_true(clock_boot_ms() - begun_ms < allowed_ms(SOON_MS));
+	asker_close(&asking);
+	/* no count that an older read returned is an answer: this one reads again */
+	set_framework(world, ".", false);
+	asking = ask(world, PATH "?timeoutSeconds=0", NULL);
+	expect(world, &asking, 202);
+	assert_string_equal(asker_body(&asking), "{\"ready\":0,\"total\":1,\"missing\":[\"worker-0\"]}\n");
+	asker_close(&asking);
+	asking = ask(world, PATH, NULL);
+	gets = world->gets;
+	RUN_UNTIL(world->loop, world->gets == gets + 2);
+	world->api_down = true;
+	RUN_UNTIL(world->loop, wait_groups_counters(world->groups)->reads_failed >= 1);
+	assert_int_equal(status_of(world, PATH "?timeoutSeconds=0", NULL), 503);
+	world->api_down = false;
+	delete_framework(world, false);
+	expect(world, &asking, 404);
+	assert_int_equal(readiness_count(world->readiness), 0);
+	asker_close(&asking);
+	/* the watcher streams it after all: its news wait for no poll */
+	set_framework(world, ".", false);
+	asking = ask(world, PATH, NULL);
+	RUN_UNTIL(world->loop, readiness_find(world->readiness, "ns/fw", &entry));
+	gets = wait_groups_counters(world->groups)->reads;
+	set_framework(world, "i", true);
+	assert_int_equal(wait_groups_counters(world->groups)->reads, gets + 1);
+	expect(world, &asking, 200);
+	asker_close(&asking);
+	world_free(world);
+}
+
+/* The answer to a read that was sent before a deletion comes after the news of the deletion. */
+static void a_late_read_leaves_no_ghost(void **state)
+{
+	struct world *world = open_world();
+	struct asking asking;
+
+	(void)state;
+	set_framework(world, "i", true);
+	set_framework(world, ".", false);
+	world->api_holds = true;
+	asking = ask(world, PATH, NULL);
+	RUN_UNTIL(world->loop, world->held_count == 1);
+	delete_framework(world, true);
+	let_go(world);
+	expect(world, &asking, 404);
+	assert_int_equal(readiness_count(world->readiness), 0);
+	asker_close(&asking);
+	world_free(world);
+}
+
+/* … and the answer to one that was sent before a resync comes while it goes on: a Framework that the resync does not
+ * contain is no longer streamed, and one that it contains is read no more. */
+static void reads_during_a_resync_are_confirmed(void **state)
+{
+	struct world *world = open_world();
+	struct shard_set all = all_shards();
+	struct readiness_entry entry;
+	struct asking asking;
+	size_t gets;
+
+	(void)state;
+	set_framework(world, "i", true);
+	set_framework(world, ".", false);
+	world->api_holds = true;
+	asking = ask(world, PATH, NULL);
+	RUN_UNTIL(world->loop, world->held_count == 1);
+	readiness_granted(world->readiness, &all);
+	let_go(world);
+	RUN_UNTIL(world->loop, readiness_find(world->readiness, "ns/fw", &entry) && entry.ready == 0);
+	assert_false(entry.streamed);
+	world->framework.version--; /* the stream is behind the read */
+	show_framework(world, "fw");
+	world->framework.version++;
+	readiness_complete(world->readiness, &all, SHARDS);
+	assert_true(readiness_find(world->readiness, "ns/fw", &entry));
+	assert_true(entry.streamed);
+	RUN_UNTIL(world->loop, waiting(world) == 1);
+	gets = world->gets;
+	for (int i = 0; i < 500; i++)
+		asker_turn(world->loop);
+	assert_int_equal(world->gets, gets);
+	set_framework(world, "i", true);
+	expect(world, &asking, 200);
+	asker_close(&asking);
+	world_free(world);
+}
+
 static void old_news_change_nothing(void **state)
 {
 	struct world *world = open_world();
@@ -294,6 +402,9 @@ int main(void)
 		cmocka_unit_test(waits_while_something_else_answers),
 		cmocka_unit_test(waits_through_a_restart_of_the_watcher),
 		cmocka_unit_test(what_a_resync_does_not_show_is_gone),
+		cmocka_unit_test(frameworks_that_are_not_streamed_are_polled),
+		cmocka_unit_test(a_late_read_leaves_no_ghost),
+		cmocka_unit_test(reads_during_a_resync_are_confirmed),
 		cmocka_unit_test(old_news_change_nothing),
 		cmocka_unit_test(the_end_sends_everybody_away),
 		cmocka_unit_test(clients_may_leave_at_any_time),
