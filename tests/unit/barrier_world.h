@@ -175,14 +175,19 @@ static inline void on_api_request(void *arg, struct http_conn *conn)
 		on_get(world, conn);
 }
 
+static inline void let_last_go(struct world *world)
+{
+	size_t last = --world->held_count;
+
+	http_reply(world->held[last], 200, "", world->held_answers[last]);
+	free(world->held_answers[last]);
+}
+
 static inline void let_go(struct world *world)
 {
 	world->api_holds = false;
-	for (size_t i = 0; i < world->held_count; i++) {
-		http_reply(world->held[i], 200, "", world->held_answers[i]);
-		free(world->held_answers[i]);
-	}
-	world->held_count = 0;
+	while (world->held_count > 0)
+		let_last_go(world);
 }
 
 /* ---- the watcher ------------------------------------------------------------------------------------------------- */
