@@ -23,6 +23,7 @@ struct tally {
 	char *uid;
 	char *resource_version;
 	char *missing;
+	bool claimed;  /* by readiness_claim(), in this version */
 	bool streamed; /* the bus has sent it; false: only a read has returned it */
 	bool counted;
 	int64_t ready;
@@ -164,6 +165,8 @@ static struct tally *take(struct readiness *readiness, const struct object_meta 
 		tally->streamed |= streamed; /* the newer object follows */
 		return NULL;
 	}
+	if (version_compare(meta->resource_version, tally->resource_version) != 0)
+		tally->claimed = false;
 	tally->streamed = streamed || (tally->streamed && tally->resync == readiness->resync);
 	mem_replace(&tally->uid, meta->uid);
 	mem_replace(&tally->resource_version, meta->resource_version);
@@ -326,6 +329,16 @@ bool readiness_find(struct readiness *readiness, const char *key, struct readine
 		.total = tally->total,
 		.missing = tally->missing == NULL ? "[]" : tally->missing,
 	};
+	return true;
+}
+
+bool readiness_claim(struct readiness *readiness, const char *key)
+{
+	struct tally *tally = find(readiness, key);
+
+	if (tally == NULL || tally->claimed)
+		return false;
+	tally->claimed = true;
 	return true;
 }
 

@@ -63,6 +63,8 @@ bool readiness_admits(const struct readiness *readiness);
 void readiness_set_grace(struct readiness *readiness, int64_t ms);
 /* false: the Framework is not cached. Decompresses its status only now. *out is valid until the next call. */
 bool readiness_find(struct readiness *readiness, const char *key, struct readiness_entry *out);
+/* true: the first call since the cached Framework has this version. */
+bool readiness_claim(struct readiness *readiness, const char *key);
 /* The number of cached Frameworks. */
 size_t readiness_count(const struct readiness *readiness);
 

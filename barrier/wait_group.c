@@ -282,19 +282,30 @@ static void on_read(void *arg, const struct kube_answer *answer)
 	read_next(groups);
 }
 
-/* Right before it is sent: who has come by now is answered by it. */
+/* A complete gang's, while its read is under way. */
+static void take_places(struct wait_group *group)
+{
+	if (group->complete_ms == 0 || group->places_taken != 0)
+		return;
+	group->places_taken = group->places;
+	group->all->places_taken += group->places_taken;
+}
+
+/* Right before it is sent: who has come by now is answered by it. A read takes no places while it waits for the rate
+ * limit: clients could hold all of them. */
 static bool on_read_sent(void *arg, int64_t *timeout_ms)
 {
 	struct wait_group *group = arg;
 
 	(void)timeout_ms;
 	group->read_number = group->all->last_number;
+	take_places(group);
 	return true;
 }
 
-/* A gang that is complete waits behind no reviews: it has one read, while its Pods had many writes. Reads that clients
- * can cause at will (of unknown names) wait for the rate limit. */
-static void start_read(struct wait_group *group, bool complete)
+/* The first read of a gang that is complete waits behind no reviews: its Pods had many writes. Reads that clients can
+ * cause at will (of unknown names, or again of the same version) wait for the rate limit. */
+static void start_read(struct wait_group *group, bool exempt)
 {
 	const char *slash = strchr(group->key, '/');
 	cleanup_free char *path = mem_printf("/apis/" FRAMEWORK_API_VERSION "/namespaces/%.*s/frameworks%s",
@@ -303,7 +314,7 @@ static void start_read(struct wait_group *group, bool complete)
 		.method = "GET",
 		.path = path,
 		.timeout_ms = READ_TIMEOUT_MS,
-		.exempt = complete,
+		.exempt = exempt,
 		.before_send = on_read_sent,
 	};
 
@@ -311,8 +322,8 @@ static void start_read(struct wait_group *group, bool complete)
 	group->read_number = 0;
 	group->must_read = false;
 	group->polls = false;
-	group->places_taken = complete ? group->places : 0;
-	group->all->places_taken += group->places_taken;
+	if (exempt)
+		take_places(group);
 	group->all->counters.reads++;
 	group->read = kube_client_call(group->all->client, &request, on_read, group);
 }
@@ -331,7 +342,7 @@ static void group_consider(struct wait_group *group)
 			answer_all_expired(group);
 	} else if (!complete || (first && has_room(group))) {
 		leave_queue(group);
-		start_read(group, complete);
+		start_read(group, complete && readiness_claim(groups->readiness, group->key));
 	} else if (!group->queued) {
 		group->queued = true;
 		DL_APPEND2(groups->queue, group, prev_queued, next_queued);

@@ -92,6 +92,46 @@ static void a_read_per_gang(void **state)
 	world_free(world);
 }
 
+/* A change that completes a gang has a read beyond the rate limit; questions about the same version have not, and hold
+ * no room that another gang needs. */
+static void clients_cause_no_reads_beyond_the_rate(void **state)
+{
+	enum { GANGS = WAIT_GROUP_READS_AT_ONCE + 1 };
+	struct world *world = open_world();
+	struct asking askings[GANGS];
+
+	(void)state;
+	set_framework(world, "i", true);
+	for (int i = 0; i < GANGS; i++) {
+		cleanup_free char *name = mem_printf("fw%d", i);
+		cleanup_free char *path = mem_printf("ns/frameworks/fw%d/barrier", i);
+
+		show_framework(world, name);
+		assert_int_equal(status_of(world, path, NULL), 200);
+	}
+	assert_int_equal(status_of(world, PATH, NULL), 200);
+	kube_client_set_rate(world->client, 0.001, 1);
+	assert_int_equal(status_of(world, PATH, NULL), 200); /* which takes what the rate allows */
+	for (int i = 0; i < GANGS; i++) {
+		cleanup_free char *path = mem_printf("ns/frameworks/fw%d/barrier", i);
+
+		askings[i] = ask(world, path, NULL);
+	}
+	RUN_UNTIL(world->loop, waiting(world) == GANGS);
+	for (int i = 0; i < 50; i++)
+		asker_turn(world->loop);
+	assert_int_equal(world->gets, GANGS + 2);
+	set_framework(world, "ii", true);
+	assert_int_equal(status_of(world, PATH, NULL), 200);
+	assert_int_equal(world->gets, GANGS + 3);
+	kube_client_set_rate(world->client, 0, 1);
+	for (int i = 0; i < GANGS; i++) {
+		expect(world, &askings[i], 200);
+		asker_close(&askings[i]);
+	}
+	world_free(world);
+}
+
 /* ---- allocations ------------------------------------------------------------------------------------------------- */
 
 static uint64_t cost_of_news(struct world *world, const char *ips)
@@ -184,6 +224,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_read_per_gang),
+		cmocka_unit_test(clients_cause_no_reads_beyond_the_rate),
 		cmocka_unit_test(news_cost_the_same_for_any_size),
 		cmocka_unit_test(waiters_share_their_answer),
 	};
