@@ -11,6 +11,7 @@
 #include <string.h>
 #include <utlist.h>
 
+#include "barrier/user_load.h"
 #include "common/base/buf.h"
 #include "common/base/clock.h"
 #include "common/base/hash.h"
@@ -46,7 +47,8 @@ struct fact {
 	bool sent;                /* it was; until then it waits for the rate limit */
 	enum access_verdict verdict;
 	int64_t expires_ms;
-	char *user; /* of a token: what an access review says of its user, as JSON members */
+	char *user;             /* of a token: what an access review says of its user, as JSON members */
+	struct user_load *load; /* of a permission, while asking */
 	struct access_check *checks;
 };
 
@@ -79,6 +81,7 @@ struct access {
 	int64_t keep_max_ms;
 	struct fact *tokens;
 	struct fact *permissions;            /* of a user in a namespace */
+	struct user_load *loads;             /* by user */
 	struct source_queue *queues;         /* by source */
 	struct source_queue *turns[RECORDS]; /* the next one to have its turn first */
 	enum record last;                    /* where the last one was taken from */
@@ -357,8 +360,10 @@ static void on_permission(void *arg, const struct kube_answer *answer)
 	while ((check = take_check(fact)) != NULL)
 		finish(check, verdict);
 	fact->asking = false;
+	user_load_release(&fact->access->loads, fact->load);
 }
 
+/* NULL: the user has too many reviews under way. */
 static struct fact *ask_permission(struct access *access, const char *user, const char *ns)
 {
 	struct fact *fact = fact_get(access, &access->permissions, user, ns);
@@ -366,6 +371,11 @@ static struct fact *ask_permission(struct access *access, const char *user, cons
 
 	if (fact->verdict != ACCESS_PENDING || fact->asking)
 		return fact;
+	fact->load = user_load_take(&access->loads, user, ACCESS_REVIEWS_PER_USER);
+	if (fact->load == NULL) {
+		fact_free(&access->permissions, fact);
+		return NULL;
+	}
 	access->counters.access_reviews++;
 	buf_puts(&body, "{\"apiVersion\":\"authorization.k8s.io/v1\",\"kind\":\"SubjectAccessReview\",\"spec\":{"
 			"\"resourceAttributes\":{\"namespace\":");
@@ -452,8 +462,8 @@ static void on_token(void *arg, const struct kube_answer *answer)
 			continue;
 		}
 		permission = ask_permission(access, fact->user, check->ns);
-		if (permission->verdict != ACCESS_PENDING) {
-			finish(check, permission->verdict);
+		if (permission == NULL || permission->verdict != ACCESS_PENDING) {
+			finish(check, permission == NULL ? ACCESS_BUSY : permission->verdict);
 			continue;
 		}
 		check->fact = permission;
@@ -536,10 +546,10 @@ struct access_check *access_ask(struct access *access, const char *source, const
 	*verdict = fact->verdict;
 	if (*verdict == ACCESS_ALLOWED) {
 		fact = ask_permission(access, fact->user, ns);
-		*verdict = fact->verdict;
+		*verdict = fact == NULL ? ACCESS_BUSY : fact->verdict;
 	}
 	if (*verdict != ACCESS_PENDING) {
-		access->counters.hits++;
+		access->counters.hits += *verdict != ACCESS_BUSY;
 		return NULL;
 	}
 	check = mem_calloc(1, sizeof(*check));

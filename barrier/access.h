@@ -17,6 +17,7 @@ enum access_verdict {
 	ACCESS_ALLOWED,
 	ACCESS_UNAUTHORIZED, /* the token is invalid */
 	ACCESS_FORBIDDEN,    /* its user is not allowed to get Frameworks in the namespace */
+	ACCESS_BUSY,         /* its user has ACCESS_REVIEWS_PER_USER reviews under way, of other namespaces */
 	ACCESS_UNKNOWN,      /* the API server did not answer */
 };
 
@@ -34,6 +35,7 @@ enum {
 	ACCESS_REVIEWS_AT_ONCE = 64, /* as many as reads (wait_group.h), for the same reason */
 	ACCESS_MISSES_PER_SEC = 50,  /* invalid tokens: a tenth of the default --qps */
 	ACCESS_MISSES_BURST = 100,
+	ACCESS_REVIEWS_PER_USER = 16, /* of namespaces, at one time; the Pods of a gang share one */
 };
 
 /* max_entries: cached answers of each kind; the least recently used one is replaced. */

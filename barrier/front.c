@@ -175,6 +175,12 @@ static void decide(struct front *front, const struct question *question, enum ac
 		serve_request_fail(request, 403, -1,
 				   "this token's user is not allowed to get Frameworks in namespace %s", question->ns);
 		break;
+	case ACCESS_BUSY:
+		serve_request_fail(
+			request, 429, AWAY_RETRY_SEC,
+			"%d namespaces are being reviewed for this token's user already, the limit of this server",
+			ACCESS_REVIEWS_PER_USER);
+		break;
 	case ACCESS_PENDING:
 	case ACCESS_UNKNOWN:
 		serve_request_fail(request, 503, AWAY_RETRY_SEC,

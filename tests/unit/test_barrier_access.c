@@ -217,6 +217,44 @@ static void who_has_left_is_not_asked_about(void **state)
 	world_free(world);
 }
 
+/* One user who may get nothing asks about thousands of namespaces. */
+static void ask_for_many_namespaces(const struct world *world, const char *token)
+{
+	enum { NAMESPACES = 2000, RATE = 200 };
+	struct asking *askings = mem_calloc(NAMESPACES, sizeof(*askings));
+	uint64_t connections = serve_counters(world->serve)->connections;
+	size_t refused = 0;
+	size_t reviews;
+
+	kube_client_set_rate(world->client, RATE, 1);
+	for (size_t i = 0; i < NAMESPACES; i++) {
+		cleanup_free char *path = mem_printf("other%zu/frameworks/fw/barrier", i);
+
+		askings[i] = ask(world, path, token);
+		if (i % 5 == 0)
+			asker_turn(world->loop);
+	}
+	RUN_UNTIL(world->loop, serve_counters(world->serve)->connections == connections + NAMESPACES);
+	for (int i = 0; i < 50; i++)
+		asker_turn(world->loop);
+	reviews = world->access_reviews;
+	assert_int_equal(status_from(world, 100, PATH, "pod-of-somebody-else"), 200);
+	assert_in_range(world->access_reviews - reviews, 0, ACCESS_REVIEWS_PER_USER + 1);
+	kube_client_set_rate(world->client, 0, 1);
+	for (size_t i = 0; i < NAMESPACES; i++) {
+		RUN_UNTIL(world->loop, asker_done(&askings[i]));
+		assert_true(asker_status(&askings[i]) == 403 || asker_status(&askings[i]) == 429);
+		if (asker_status(&askings[i]) == 429)
+			assert_non_null(strstr(askings[i].in.data, "Retry-After: "));
+		refused += asker_status(&askings[i]) == 429;
+		asker_close(&askings[i]);
+	}
+	assert_in_range(refused, 1, NAMESPACES - ACCESS_REVIEWS_PER_USER);
+	free(askings);
+	/* later the user is answered as others are */
+	assert_int_equal(status_of(world, "other/frameworks/fw/barrier", token), 403);
+}
+
 /* Thousands of tokens that are nobody's, from one address: whoever is known, and whoever comes from another address,
  * waits behind none of them and has no place less; and the API server is asked about so many of them a second. (They
  * took the places of waiters, and all the reviews there were.) */
@@ -259,6 +297,7 @@ static void strangers_hold_up_nobody(void **state)
 		asker_close(&askings[i]);
 	RUN_UNTIL(world->loop, counters->strangers == 0);
 	free(askings);
+	ask_for_many_namespaces(world, "alice");
 	world_free(world);
 }
 
