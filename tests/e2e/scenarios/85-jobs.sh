@@ -192,7 +192,7 @@ run_jobs_deleted_pods() {
     done
     for policy in $policies; do
         name=deleted${policy,,}
-        wait_pod "$name-worker-0" 30 '.status.phase == "Running"'
+        wait_job "$TFJOBS" "$name" 30 "$HAS has(\"Running\")"
         api DELETE "/api/v1/namespaces/$NS/pods/$name-worker-0" >/dev/null
     done
     for policy in $policies; do
