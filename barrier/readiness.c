@@ -23,8 +23,9 @@ struct tally {
 	char *uid;
 	char *resource_version;
 	char *missing;
-	bool claimed;  /* by readiness_claim(), in this version */
-	bool streamed; /* the bus has sent it; false: only a read has returned it */
+	bool claimed;    /* by readiness_claim(), in this version */
+	bool streamed;   /* the bus has sent it; false: only a read has returned it */
+	int64_t read_ms; /* when a read returned it last, or 0 */
 	bool counted;
 	int64_t ready;
 	int64_t total;
@@ -284,8 +285,10 @@ void readiness_learn(struct readiness *readiness, const struct object_meta *meta
 {
 	struct tally *tally = take(readiness, meta, false);
 
-	if (tally != NULL)
-		set_counted(tally, gang);
+	if (tally == NULL)
+		return;
+	tally->read_ms = clock_boot_ms();
+	set_counted(tally, gang);
 }
 
 void readiness_learn_absent(struct readiness *readiness, const char *key)
@@ -324,6 +327,7 @@ bool readiness_find(struct readiness *readiness, const char *key, struct readine
 		.uid = tally->uid == NULL ? "" : tally->uid,
 		.resource_version = tally->resource_version == NULL ? "" : tally->resource_version,
 		.streamed = tally->streamed,
+		.read_ms = tally->read_ms,
 		.counted = tally->counted,
 		.ready = tally->ready,
 		.total = tally->total,

@@ -20,7 +20,8 @@ struct readiness_entry {
 	/* false: only a read returned the Framework. The watcher may not stream it (--namespaces), or it was deleted
 	 * since: no message of the bus will correct the numbers. */
 	bool streamed;
-	bool counted; /* false: its compressed status was too large to cache, or it cannot be read */
+	int64_t read_ms; /* when a read returned it last, by CLOCK_BOOTTIME, or 0 */
+	bool counted;    /* false: its compressed status was too large to cache, or it cannot be read */
 	int64_t ready;
 	int64_t total;
 	const char *missing; /* names of up to five Tasks without an IP, as a JSON array */

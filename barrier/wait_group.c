@@ -28,6 +28,7 @@ enum {
 	READ_BACKOFF_RESET_MS = 60 * 1000,
 	READ_RETRY_MAX_MS = 5000, /* however long the API server asks us to stay away */
 	READ_AGAIN_MS = 100,      /* after a read that the view contradicts */
+	POLL_MS = 3000,           /* between reads of an incomplete Framework that is not streamed */
 	TASKS_PER_PLACE = 200,    /* some 150 KiB of status: reading a large Framework counts as several reads */
 };
 
@@ -124,12 +125,8 @@ static bool group_observe(struct wait_group *group)
 	struct readiness_entry entry = {0};
 	bool known = readiness_find(group->all->readiness, group->key, &entry);
 	bool complete = entry.streamed && entry.counted && entry.ready == entry.total;
+	bool fresh = known && !entry.streamed && entry.ready < entry.total && clock_boot_ms() < entry.read_ms + POLL_MS;
 
-	group->streamed = entry.streamed;
-	if (group->polls && group->streamed) {
-		group->polls = false;
-		ev_timer_stop(group->all->loop, &group->again);
-	}
 	group->places = 1 + (size_t)entry.total / TASKS_PER_PLACE;
 	if (group->uid != NULL && (!known || strcmp(group->uid, entry.uid) != 0))
 		group->must_read = true;
@@ -139,13 +136,18 @@ static bool group_observe(struct wait_group *group)
 		group->complete_ms = 0;
 	else if (group->complete_ms == 0)
 		group->complete_ms = clock_boot_ms();
-	return group->must_read || !entry.streamed || !entry.counted || complete;
+	group->poll_ms = fresh && !group->must_read ? entry.read_ms + POLL_MS : 0;
+	if (group->polls && group->poll_ms == 0) {
+		group->polls = false;
+		ev_timer_stop(group->all->loop, &group->again);
+	}
+	return group->must_read || (!entry.streamed && !fresh) || !entry.counted || complete;
 }
 
 /* ---- answers ----------------------------------------------------------------------------------------------------- */
 
 /* One whose time is up, by what the view says, as long as that is true now. The view of a Framework that is not
- * streamed is what the group's last read said: the group polls it. */
+ * streamed is what a read has just said, unless reads fail. */
 static void answer_expired(struct waiter *waiter)
 {
 	const struct wait_group *group = waiter->group;
@@ -154,7 +156,7 @@ static void answer_expired(struct waiter *waiter)
 	if (!readiness_synced(group->all->readiness))
 		waiter_answer_away(waiter, "the view of the cluster is not up to date: try again");
 	else if (!readiness_find(group->all->readiness, group->key, &entry) || !entry.counted ||
-		 entry.ready >= entry.total || (!entry.streamed && (group->read_version == NULL || group->must_read)))
+		 entry.ready >= entry.total || (!entry.streamed && group->must_read))
 		waiter_answer_away(waiter, "the Framework could not be read in time: try again");
 	else
 		waiter_answer_waiting(waiter, entry.ready, entry.total, entry.missing);
@@ -221,21 +223,15 @@ static void read_failed(struct wait_group *group, const struct kube_answer *answ
 }
 
 /* Those who came meanwhile have a read of their own, and so has a change that the view showed meanwhile. When the view
- * still calls for a read of what was read already, the two contradict each other, or only reads say what changes: not
- * at once again. */
+ * still calls for a read of what was read already, the two contradict each other: not at once again. */
 static void after_read(struct wait_group *group)
 {
 	bool all_seen = group->waiters == NULL || group->waiters->prev->number <= group->read_number;
-	int64_t wait_ms = READ_AGAIN_MS;
 
-	if (!all_seen || !group_observe(group) || version_compare(group->version, group->read_version) > 0) {
+	if (all_seen && group_observe(group) && version_compare(group->version, group->read_version) <= 0)
+		consider_after(group, READ_AGAIN_MS);
+	else
 		group_consider(group);
-		return;
-	}
-	group->polls = group->version != NULL && !group->streamed;
-	if (group->polls)
-		wait_ms = backoff_next(&group->backoff, &group->all->random, clock_boot_ms());
-	consider_after(group, wait_ms);
 }
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
@@ -336,6 +332,10 @@ static void group_consider(struct wait_group *group)
 	bool complete = group->complete_ms != 0;
 	bool first = groups->queue == NULL || groups->queue == group;
 
+	if (group->poll_ms != 0 && group->read == NULL && !ev_is_active(&group->again)) {
+		group->polls = true;
+		consider_after(group, group->poll_ms - clock_boot_ms());
+	}
 	if (!reason || group->waiters == NULL || group->read != NULL || ev_is_active(&group->again)) {
 		leave_queue(group);
 		if (group->read == NULL)

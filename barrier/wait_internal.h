@@ -39,8 +39,8 @@ struct wait_group {
 	uint64_t read_number; /* waiters up to this one had come when it was sent; 0: it was not yet */
 	struct backoff backoff;
 	struct ev_timer again;
-	bool streamed;       /* the view has the Framework from the watcher */
-	bool polls;          /* again is the next read of a Framework that is not streamed */
+	int64_t poll_ms;     /* when to read a Framework that is not streamed; 0: no need to wait */
+	bool polls;          /* again waits for poll_ms */
 	bool must_read;      /* whatever the counts: the Framework is gone, or another one, or a waiter thinks so */
 	char *uid;           /* of the Framework in the view; NULL: none */
 	char *version;       /* of it in the view; NULL: none */
