@@ -181,6 +181,7 @@ void check_gangs(struct world *world)
 		}
 		if (world->now_ms > group->wrong_since_ms + OVERDUE_MS &&
 		    world->now_ms > world->gang_unserved_until_ms + KNOWN_MS + BACKOFF_MS + OVERDUE_MS &&
+		    world->now_ms > world->paused_until_ms + KNOWN_MS + BACKOFF_MS + OVERDUE_MS &&
 		    world->now_ms > world->gang_forbidden_until_ms + BACKOFF_MS + OVERDUE_MS &&
 		    world->now_ms > world->gang_undone_until_ms + BACKOFF_MS + OVERDUE_MS)
 			violated(world, "PodGroup %s waits for %d Pods, expected %d", meta_text(group->json, "name"),

@@ -93,6 +93,8 @@ void machine_pause(struct world *world, struct machine *machine, int64_t span_ms
 	machine->blind_until_ms = machine->clock_ms + SIM_RENEW_MS + longest_lease_ms(world);
 	if (machine->from_ms < world->now_ms + span_ms)
 		machine->from_ms = world->now_ms + span_ms;
+	if (world->paused_until_ms < machine->from_ms)
+		world->paused_until_ms = machine->from_ms;
 	for (int i = 0; i < SIM_WATCHERS; i++)
 		stand_still(&world->watchers[i].process, machine);
 	for (int i = 0; i < SIM_PROCESSES; i++)

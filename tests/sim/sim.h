@@ -505,7 +505,8 @@ struct world {
 	int64_t gang_forbidden_until_ms;
 	int64_t gang_unserved_until_ms;
 	int64_t gang_undone_until_ms;
-	int gang_downgrades;                   /* Kubernetes serves v1beta1 after an even number of them */
+	int64_t paused_until_ms; /* of all machines: what is known for a while by their clocks is known for longer */
+	int gang_downgrades;     /* Kubernetes serves v1beta1 after an even number of them */
 	int64_t gang_taken_ms[SIM_FRAMEWORKS]; /* as of Services */
 	int64_t gang_attempt_ms[SIM_FRAMEWORKS];
 	int64_t skew_max_ms; /* between true time and a reconciler's wall clock, at any time so far */
