@@ -197,6 +197,23 @@ bool why_deleting(const struct inquiry *inquiry, struct why *why)
 	return true;
 }
 
+/* By a missing right, say, or by an admission webhook. */
+static void describe_refused_deletion(const struct inquiry *inquiry, struct why *why)
+{
+	int64_t since = inquiry->framework->status.attempt.start_time;
+	const struct event_view *refused = NULL;
+
+	if (inquiry->events != NULL)
+		refused = event_views_latest(inquiry->events, "FailedDeleteConfigMap", since, NULL);
+	if (inquiry->events != NULL && refused == NULL)
+		refused = event_views_latest(inquiry->events, "FailedDeletePod", since, NULL);
+	if (refused == NULL)
+		return;
+	why_say(why, "The API server refuses that: %s.", refused->message);
+	why_fact_event(why, inquiry, refused);
+	why_advise(why, "The controller tries again by itself, at least once a minute.");
+}
+
 bool why_ending(const struct inquiry *inquiry, struct why *why)
 {
 	const struct framework_view *framework = inquiry->framework;
@@ -216,6 +233,7 @@ bool why_ending(const struct inquiry *inquiry, struct why *why)
 		(int)status->attempt.id, framework->name, (int)completion->code, completion->phrase,
 		why_age(inquiry, status->transition_time, age));
 	why_fact(why, "status.attemptStatus.completionStatus", "%s", completion->diagnostics);
+	describe_refused_deletion(inquiry, why);
 	left = describe_pods(inquiry, why);
 	if (inquiry->pods != NULL)
 		why_say(why, "%zu Pods are left.", left);
