@@ -180,7 +180,7 @@ demo:
 	@$(MAKE) --no-print-directory -s $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$$(nproc)) all >/dev/null
 	@$(BUILD)/fc-demo tests/jobs/crds.yaml tests/cluster/gang/crds.yaml manifests/examples/*.yaml manifests/examples/jobs/*.yaml
 
-# Before each commit: lint of what changed, unit tests, 5 000 seeds, a scenario of each kind; two minutes.
+# Before each commit: lint of what changed, unit tests, 5 000 seeds, a scenario of each kind; one minute or two.
 check:
 	tests/run.sh check
 

@@ -147,8 +147,9 @@ case "$*" in
 	;;
 check)
 	first=(build)
-	stages=(lint unit smoke)
-	beside=(seeds-few)
+	stages=(lint unit)
+	beside=(smoke seeds-few)
+	export UNIT_AT_ONCE=3
 	;;
 long)
 	first=()

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Runs the unit test programs given (each a cmocka program), two for each processor at a time, because the longest ones wait,
-# and these first (the file longest); and ends with "N passed, N failed, N skipped, N flaky".
+# Runs the unit test programs given (each a cmocka program), UNIT_AT_ONCE (2) for each processor at a time, because the longest
+# ones wait, and these first (the file longest); and ends with "N passed, N failed, N skipped, N flaky".
 # EMULATOR=qemu-aarch64 runs those that were built for another processor.
 # A program that crashes or hangs counts as a failure of its own, whatever it had printed before.
 set -u
@@ -22,7 +22,7 @@ export limit_sec
 
 longest=$(sed 's|.*|/test_&$|' "$(dirname "$0")/longest")
 { for name in $longest; do printf '%s\n' "$@" | grep "$name"; done; printf '%s\n' "$@" | grep -v "$longest"; } |
-	xargs -r -P $((2 * $(nproc))) -I{} bash -c 'run_one {} '"$out"
+	xargs -r -P $((${UNIT_AT_ONCE:-2} * $(nproc))) -I{} bash -c 'run_one {} '"$out"
 
 passed=0
 failed=0

@@ -287,10 +287,11 @@ static void news_keep_up_with_answers(void **state)
 	while (answers < NEWS) {
 		assert_true(clock_boot_ms() < deadline);
 		assert_true(poll(all, CONNECTIONS + 1, 1000) > 0);
-		for (int i = 0; i <= CONNECTIONS; i++)
+		while (poll(all, 1, 0) > 0) /* all that has come, however long this process had to wait */
+			news += count_in(all[0].fd, "\"ADDED\"");
+		for (int i = 1; i <= CONNECTIONS; i++)
 			if (all[i].revents != 0)
-				*(i == 0 ? &news : &answers) += count_in(all[i].fd,
-									 i == 0 ? "\"ADDED\"" : "201 Created");
+				answers += count_in(all[i].fd, "201 Created");
 	}
 	for (int i = 0; i <= CONNECTIONS; i++)
 		close(all[i].fd);
