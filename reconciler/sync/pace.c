@@ -15,7 +15,7 @@ enum { SPACING_US_PER_TASK = 400, SPACING_MAX_MS = 4000 };
 /* Writes take long where the API server has much to do, the rate limit lets few requests through, or the loop gathers
  * answers. Pods that belong together are created and run further apart there. So changes wait for at least that many
  * times as long as a write takes. */
-enum { PATIENCE_WRITES = 16, PATIENCE_MAX_MS = 4000 };
+enum { PATIENCE_WRITES = 8, PATIENCE_MAX_MS = 4000 };
 
 /* Whether changes of the attempt's objects decide nothing any more: everybody waits for its end. */
 static bool attempt_ending(const struct framework *framework)

@@ -147,7 +147,7 @@ run_jobs_tfjob() {
 # One Worker fails, and restartPolicy is Never.
 run_jobs_tfjob_failed() {
     submit_job "$TFJOBS" tfjob-dist 'del(.spec.runPolicy) |
-        .spec.tfReplicaSpecs.Worker |= annotate({"run-seconds": "{{FC_TASK_INDEX}}.5", "exit-code": "1{{FC_TASK_INDEX}}"})'
+        .spec.tfReplicaSpecs.Worker |= annotate({"run-seconds": "{{FC_TASK_INDEX}}0.5", "exit-code": "1{{FC_TASK_INDEX}}"})'
     wait_job "$TFJOBS" dist-mnist-for-e2e-test 30 "$HAS has(\"Failed\")"
     expect_status "$TFJOBS" dist-mnist-for-e2e-test tfjob-dist-failed
     wait_completed distmnistfore2etest699372a2
