@@ -396,11 +396,16 @@ void check_deletion(struct world *world, const struct object *object, bool force
 	struct object *framework = api_framework(world, object->plan);
 	const json_t *status;
 	const json_t *held;
+	const char *label;
 	const char *uid;
 
-	/* What lost its label is out of sight, as if deleted by others: it is deleted at once. */
-	if (object->kind == KIND_FRAMEWORK || force || object_framework_name(object->json) == NULL ||
-	    framework == NULL || strcmp(framework->uid, annotation(object->json, "FC_FRAMEWORK_UID")) != 0)
+	if (object->kind == KIND_FRAMEWORK || force || framework == NULL ||
+	    strcmp(framework->uid, annotation(object->json, "FC_FRAMEWORK_UID")) != 0)
+		return;
+	/* What lost its label, or has another Framework's, is out of sight, as if deleted by others: it is deleted at
+	 * once. */
+	label = object_framework_name(object->json);
+	if (label == NULL || strcmp(label, framework->name) != 0)
 		return;
 	/* What outlived its ConfigMap runs for nothing: it is deleted before the next attempt. */
 	if (object->kind == KIND_POD && api_find_uid(world, KIND_CONFIG_MAP, object->owner_uid) == NULL)
