@@ -226,6 +226,20 @@ static void note_refusal(struct framework *framework, const char *reason, const 
 	framework->refused = mem_printf("Failed to %s %s: %s", verb, name, answer->message);
 }
 
+/* Of a Pod or ConfigMap; keep_refusal() has those of other objects. */
+static void note_slot_refusal(struct framework *framework, const struct slot *slot, enum call_verb verb,
+			      const struct call_answer *answer, const struct sync_time *time)
+{
+	bool get = verb == VERB_GET;
+
+	if (slot->kind == SLOT_POD)
+		note_refusal(framework, get ? "FailedGetPod" : "FailedDeletePod", get ? "get" : "delete", slot->name,
+			     answer, time);
+	else if (slot->kind == SLOT_CONFIG_MAP)
+		note_refusal(framework, get ? "FailedGetConfigMap" : "FailedDeleteConfigMap", get ? "get" : "delete",
+			     slot->name, answer, time);
+}
+
 static struct request_backoff *get_backoff(struct framework *framework, const struct slot *slot)
 {
 	return slot_is_owned(slot) ? &framework->owned_calls : &framework->others;
@@ -235,9 +249,7 @@ static void get_failed(struct framework *framework, struct slot *slot, const str
 		       const struct call_answer *answer, const struct sync_time *time, struct random *random)
 {
 	keep_refusal(slot, call, answer);
-	if (slot->kind == SLOT_POD || slot->kind == SLOT_CONFIG_MAP)
-		note_refusal(framework, slot->kind == SLOT_POD ? "FailedGetPod" : "FailedGetConfigMap", "get",
-			     slot->name, answer, time);
+	note_slot_refusal(framework, slot, VERB_GET, answer, time);
 	backoff_fail(get_backoff(framework, slot), random, time->boot_ms, answer->retry_after_ms);
 }
 
@@ -367,9 +379,7 @@ static void answer_delete(struct framework *framework, struct slot *slot, const 
 		if (answer->http_status == HTTP_CONFLICT)
 			slot->known = SLOT_IN_DOUBT;
 		keep_refusal(slot, call, answer);
-		if (slot->kind == SLOT_POD || slot->kind == SLOT_CONFIG_MAP)
-			note_refusal(framework, slot->kind == SLOT_POD ? "FailedDeletePod" : "FailedDeleteConfigMap",
-				     "delete", slot->name, answer, time);
+		note_slot_refusal(framework, slot, VERB_DELETE, answer, time);
 		backoff_fail(&framework->others, random, time->boot_ms, answer->retry_after_ms);
 	}
 }

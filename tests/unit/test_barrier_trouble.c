@@ -159,6 +159,19 @@ static void frameworks_that_are_not_streamed_are_polled(void **state)
 	world_free(world);
 }
 
+/* A question for which the Framework is read; the answer to the read is held back. */
+static struct asking ask_held(struct world *world)
+{
+	struct asking asking;
+
+	set_framework(world, "i", true);
+	set_framework(world, ".", false);
+	world->api_holds = true;
+	asking = ask(world, PATH, NULL);
+	RUN_UNTIL(world->loop, world->held_count == 1);
+	return asking;
+}
+
 /* The answer to a read that was sent before a deletion comes after the news of the deletion. */
 static void a_late_read_leaves_no_ghost(void **state)
 {
@@ -166,11 +179,7 @@ static void a_late_read_leaves_no_ghost(void **state)
 	struct asking asking;
 
 	(void)state;
-	set_framework(world, "i", true);
-	set_framework(world, ".", false);
-	world->api_holds = true;
-	asking = ask(world, PATH, NULL);
-	RUN_UNTIL(world->loop, world->held_count == 1);
+	asking = ask_held(world);
 	delete_framework(world, true);
 	let_go(world);
 	expect(world, &asking, 404);
@@ -190,11 +199,7 @@ static void reads_during_a_resync_are_confirmed(void **state)
 	size_t gets;
 
 	(void)state;
-	set_framework(world, "i", true);
-	set_framework(world, ".", false);
-	world->api_holds = true;
-	asking = ask(world, PATH, NULL);
-	RUN_UNTIL(world->loop, world->held_count == 1);
+	asking = ask_held(world);
 	readiness_granted(world->readiness, &all);
 	let_go(world);
 	RUN_UNTIL(world->loop, readiness_find(world->readiness, "ns/fw", &entry) && entry.ready == 0);

@@ -66,16 +66,23 @@ static void say_hello(struct fixture *f, const char *name, enum bus_role role)
 	assert_int_equal(bus_send(f->dealer, NULL, 0, &head, body.data, body.len), 0);
 }
 
+/* The client's key alone is on the server's list, with these limits. The list without limits is in clients. */
+static void limit_key(struct fixture *f, char clients[4096], const char *limits)
+{
+	char text[4300];
+
+	read_text(f->server, "clients", clients);
+	snprintf(text, sizeof(text), "%.*s a %s\n", CURVE_KEY_SIZE - 1, clients, limits);
+	write_text(f->server, "clients", text);
+}
+
 /* A key that is for some names, or for one role, is good for nothing else. */
 static void test_names(void **state)
 {
 	struct fixture *f = *state;
 	char clients[4096];
-	char text[4300];
 
-	read_text(f->server, "clients", clients);
-	snprintf(text, sizeof(text), "%.*s a member=fc-? role=reconciler\n", CURVE_KEY_SIZE - 1, clients);
-	write_text(f->server, "clients", text);
+	limit_key(f, clients, "member=fc-? role=reconciler");
 	listen_with(f, f->server);
 	connect_with(f, f->peer);
 	want(f, is_heard, 1);
@@ -129,11 +136,8 @@ static void test_standby(void **state)
 {
 	struct fixture *f = *state;
 	char clients[4096];
-	char text[4300];
 
-	read_text(f->server, "clients", clients);
-	snprintf(text, sizeof(text), "%.*s a role=reconciler\n", CURVE_KEY_SIZE - 1, clients);
-	write_text(f->server, "clients", text);
+	limit_key(f, clients, "role=reconciler");
 	listen_with(f, f->server);
 	bus_socket_set_owner(f->router, &owner);
 	connect_with(f, f->peer);
@@ -158,7 +162,6 @@ static void test_narrowed(void **state)
 {
 	struct fixture *f = *state;
 	char clients[4096];
-	char text[4300];
 	unsigned heard;
 
 	listen_with(f, f->server);
@@ -170,9 +173,7 @@ static void test_narrowed(void **state)
 	f->wanted = 1;
 	wait_until(f, is_greeted);
 	want(f, is_heard, 10);
-	read_text(f->server, "clients", clients);
-	snprintf(text, sizeof(text), "%.*s a role=barrier\n", CURVE_KEY_SIZE - 1, clients);
-	write_text(f->server, "clients", text);
+	limit_key(f, clients, "role=barrier");
 	f->wanted = 1;
 	wait_until(f, is_misnamed);
 	heard = f->heard;

@@ -193,12 +193,35 @@ static void test_scaled_to_none(void **state)
 	done(&w, &why);
 }
 
+/* The attempt has ended, and what it has left is not deleted. */
+static void test_ending(void **state)
+{
+	cleanup_free char *status = cli_status(
+		"AttemptDeletionPending", "",
+		"'completionStatus':{'code':-210,'phrase':'StopFrameworkRequested','type':"
+		"{'name':'Failed','attributes':[]},'diagnostics':'User has requested it'},",
+		"");
+	struct cli_world w;
+	struct why why;
+
+	(void)state;
+	cli_world_begin(&w, ONE_ROLE ",'executionType':'Stop'", status);
+	explain(&w, &why, "ending", "goes on when they are gone");
+	assert_int_equal(why.advice_count, 0);
+	why_free(&why);
+	cli_world_event(&w, "FailedDeleteConfigMap", "Failed to delete f-attempt: denied by protect");
+	explain(&w, &why, "ending", "refuses that: Failed to delete f-attempt: denied by protect.");
+	assert_int_equal(why.advice_count, 1);
+	done(&w, &why);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_controlled_ended), cmocka_unit_test(test_controlled_stopped),
 		cmocka_unit_test(test_controlled_held),  cmocka_unit_test(test_edit_first),
 		cmocka_unit_test(test_never_starts),     cmocka_unit_test(test_scaled_to_none),
+		cmocka_unit_test(test_ending),
 	};
 
 	return cmocka_run_group_tests_name("cli_advice", tests, NULL, NULL);

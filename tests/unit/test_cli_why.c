@@ -111,28 +111,6 @@ static void test_config_map(void **state)
 	done(&w, &why);
 }
 
-/* The attempt has ended, and what it has left is not deleted. */
-static void test_ending(void **state)
-{
-	cleanup_free char *status = cli_status(
-		"AttemptDeletionPending", "",
-		"'completionStatus':{'code':-210,'phrase':'StopFrameworkRequested','type':"
-		"{'name':'Failed','attributes':[]},'diagnostics':'User has requested it'},",
-		"");
-	struct cli_world w;
-	struct why why;
-
-	(void)state;
-	cli_world_begin(&w, ONE_ROLE ",'executionType':'Stop'", status);
-	explain(&w, &why, "ending", "goes on when they are gone");
-	assert_int_equal(why.advice_count, 0);
-	why_free(&why);
-	cli_world_event(&w, "FailedDeleteConfigMap", "Failed to delete f-attempt: denied by protect");
-	explain(&w, &why, "ending", "refuses that: Failed to delete f-attempt: denied by protect.");
-	assert_int_equal(why.advice_count, 1);
-	done(&w, &why);
-}
-
 static void test_delay(void **state)
 {
 	cleanup_free char *status = cli_status(
@@ -604,18 +582,18 @@ static void test_json(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nobody),         cmocka_unit_test(test_stale),
-		cmocka_unit_test(test_left_alone),     cmocka_unit_test(test_held),
-		cmocka_unit_test(test_config_map),     cmocka_unit_test(test_ending),
-		cmocka_unit_test(test_delay),          cmocka_unit_test(test_deleting),
-		cmocka_unit_test(test_images),         cmocka_unit_test(test_room),
-		cmocka_unit_test(test_barrier),        cmocka_unit_test(test_creation),
-		cmocka_unit_test(test_other_waits),    cmocka_unit_test(test_status_behind),
-		cmocka_unit_test(test_depends),        cmocka_unit_test(test_service),
-		cmocka_unit_test(test_without_rights), cmocka_unit_test(test_crash),
-		cmocka_unit_test(test_failed),         cmocka_unit_test(test_long_words),
-		cmocka_unit_test(test_classified),     cmocka_unit_test(test_good_ends),
-		cmocka_unit_test(test_triggers),       cmocka_unit_test(test_json),
+		cmocka_unit_test(test_nobody),        cmocka_unit_test(test_stale),
+		cmocka_unit_test(test_left_alone),    cmocka_unit_test(test_held),
+		cmocka_unit_test(test_config_map),    cmocka_unit_test(test_delay),
+		cmocka_unit_test(test_deleting),      cmocka_unit_test(test_images),
+		cmocka_unit_test(test_room),          cmocka_unit_test(test_barrier),
+		cmocka_unit_test(test_creation),      cmocka_unit_test(test_other_waits),
+		cmocka_unit_test(test_status_behind), cmocka_unit_test(test_depends),
+		cmocka_unit_test(test_service),       cmocka_unit_test(test_without_rights),
+		cmocka_unit_test(test_crash),         cmocka_unit_test(test_failed),
+		cmocka_unit_test(test_long_words),    cmocka_unit_test(test_classified),
+		cmocka_unit_test(test_good_ends),     cmocka_unit_test(test_triggers),
+		cmocka_unit_test(test_json),
 	};
 
 	return cmocka_run_group_tests_name("cli_why", tests, NULL, NULL);

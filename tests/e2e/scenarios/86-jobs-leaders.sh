@@ -37,15 +37,20 @@ made() { # resource
     jq -rn '[inputs | select(.type == "ADDED").object.metadata.name] | "\(unique | length) of \(length)"' "out/$scenario.$1"
 }
 
-# kill -9 of the leader while jobs begin, run and end: none is lost, and no Framework, Pod or Event is made twice.
-run_jobs_leaders() {
+# Two candidates, of which the first leads.
+given_two_candidates() { # workers
     own_cluster
     kubectl create -f "$JOB_CRDS" >/dev/null
-    launch_watcher watcher-1 --workers 2
+    launch_watcher watcher-1 --workers "$1"
     wait_for 20 "TFJobs are served" api GET "$(jobs_path "$TFJOBS")"
     start_jobs_candidate 1
     wait_for 20 "jobs-1 leads" jobs_leads 1
     start_jobs_candidate 2
+}
+
+# kill -9 of the leader while jobs begin, run and end: none is lost, and no Framework, Pod or Event is made twice.
+run_jobs_leaders() {
+    given_two_candidates 2
     record frameworks pods
     submit_numbered_jobs 1 10
     wait_for 30 "the leader works" jobs_frameworks 5
@@ -65,13 +70,7 @@ run_jobs_leaders() {
 
 # The next leader counts up the Event of the former one, once for each restart of a replica.
 run_jobs_restarted() {
-    own_cluster
-    kubectl create -f "$JOB_CRDS" >/dev/null
-    launch_watcher watcher-1 --workers 1
-    wait_for 20 "TFJobs are served" api GET "$(jobs_path "$TFJOBS")"
-    start_jobs_candidate 1
-    wait_for 20 "jobs-1 leads" jobs_leads 1
-    start_jobs_candidate 2
+    given_two_candidates 1
     submit_job "$TFJOBS" tfjob-simple '.spec.tfReplicaSpecs.Worker |= (.replicas = 1 | .restartPolicy = "ExitCode" |
         annotate({"run-seconds": 2, "exit-code": "130,130,0"}))'
     wait_event simple TFJobRestarting 'Worker replica'
