@@ -74,6 +74,7 @@ try() { # what command...
 		failed=$((failed + 1))
 		echo "not ok $what: status $status"
 	fi
+	return "$status"
 }
 
 mirror() {
@@ -144,18 +145,20 @@ part() {
 		machine arm64 root
 		try "packages for arm64" inside arm64 root \
 			"dpkg --add-architecture arm64; $apt $(packages native) gcc-aarch64-linux-gnu qemu-user busybox $(packages foreign :arm64) >/dev/null"
-		try "all for arm64" inside arm64 root "cd fc && make -s -j$(nproc) $arm64 compile >/dev/null"
-		try "unit tests for arm64" inside arm64 root "cd fc && EMULATOR=qemu-aarch64 TEST_SLOW=20 tests/unit/run.sh \
+		try "all for arm64" inside arm64 root "cd fc && $libraries make -s -j$(nproc) $arm64 compile >/dev/null" &&
+			try "unit tests for arm64" inside arm64 root "cd fc && EMULATOR=qemu-aarch64 TEST_SLOW=20 tests/unit/run.sh \
 			\$(ls build/arm64/unit/* | grep -vE '/test_($natively)\$')"
 		rm -rf --one-file-system "$work/arm64"
 		;;
 	*) echo "unknown part $1"; exit 2 ;;
 	esac
 }
-# qemu has no ptrace (sync_cost); shows /proc of its own making (guard, lease), and itself beside the program
+# qemu has no ptrace (jobs_cost, sync_cost); shows /proc of its own making (guard, lease), and itself beside the program
 # (testkubelet_runtime); and a program that cannot be started counts as started (kube_exec).
-natively='guard|kube_exec|lease|sync_cost|testkubelet_runtime'
-arm64='CC=aarch64-linux-gnu-gcc PKG_CONFIG_LIBDIR=/usr/lib/aarch64-linux-gnu/pkgconfig:/usr/share/pkgconfig BUILD=build/arm64'
+natively='guard|jobs_cost|kube_exec|lease|sync_cost|testkubelet_runtime'
+arm64='CC=aarch64-linux-gnu-gcc BUILD=build/arm64'
+# in the environment, because the make of Debian 12 does not give its variables to $(shell)
+libraries='PKG_CONFIG_LIBDIR=/usr/lib/aarch64-linux-gnu/pkgconfig:/usr/share/pkgconfig'
 
 try "a bare Debian $1" make_bare
 if [ -x "$work/bare/usr/bin/git" ]; then

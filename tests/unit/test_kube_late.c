@@ -35,8 +35,17 @@ CURLcode curl_easy_setopt(CURL *easy, CURLoption option, ...)
 }
 
 /* More than the server's end takes, less than the client's kernel and an HTTP/2 stream do. */
-enum { BODY = 40000, RECEIVE_BUFFER = 2304, GIVEN_UP_MS = 500 };
+enum { BODY = 40000, RECEIVE_BUFFER = 2304 };
 enum { KERNEL_HAS = BODY - 3 * RECEIVE_BUFFER };
+
+/* A timeout of the request, before the kernel itself gives up what is not acknowledged. */
+static int64_t given_up_ms(void)
+{
+	const int64_t slow_ms = allowed_ms(500);
+	const int64_t most_ms = KUBE_FENCED_UNACKED_MS * 3 / 4;
+
+	return slow_ms < most_ms ? slow_ms : most_ms;
+}
 
 static char body[BODY];
 
@@ -287,7 +296,7 @@ static void test_given_up(void **state)
 	far_end_start(&end, fixture->loop);
 	end.deaf = true;
 	start_fenced(fixture, end.port);
-	post(fixture, 0, allowed_ms(GIVEN_UP_MS));
+	post(fixture, 0, given_up_ms());
 	assert_true(run_until_count(fixture->loop, &end.count, 1, limit_s));
 	wait_done(fixture, 1);
 	assert_int_equal(fixture->seen[0].failure, KUBE_TIMEOUT);
@@ -310,7 +319,7 @@ static void given_up_stream(struct fixture *fixture, bool cancel)
 	wait_done(fixture, 1);
 	assert_int_equal(fixture->seen[0].status, 200);
 	ev_io_stop(fixture->loop, &end.conns[0].io);
-	given_up = post(fixture, 1, cancel ? 8000 : allowed_ms(GIVEN_UP_MS));
+	given_up = post(fixture, 1, cancel ? 8000 : given_up_ms());
 	call(fixture, 2, (struct kube_request){0}); /* shares its fate, or is sent once more */
 	while (unacked(end.port) < KERNEL_HAS && fixture->done_count == 1)
 		ev_run(fixture->loop, EVRUN_NOWAIT);
@@ -443,7 +452,7 @@ static void cut(struct fixture *fixture)
 	call(fixture, 0, (struct kube_request){0});
 	wait_done(fixture, 1);
 	assert_int_equal(set_loopback(false), 0);
-	post(fixture, 1, allowed_ms(GIVEN_UP_MS));
+	post(fixture, 1, given_up_ms());
 	while (fixture->done_count == 1 && unacked(fixture->server.port) < BODY)
 		ev_run(fixture->loop, EVRUN_NOWAIT);
 	assert_int_equal(fixture->done_count, 1); /* the kernel has it */
