@@ -31,7 +31,9 @@ static const struct role_status *find_role(const struct framework_attempt_status
 	return NULL;
 }
 
-static size_t awaited(const struct role_status *role, enum depends_status status, size_t *all)
+/* Of so many Tasks of the TaskRole in the spec. Those that the status does not list yet have reached nothing: they take
+ * the places of Tasks with deletionPending. */
+static size_t awaited(const struct role_status *role, int32_t task_number, enum depends_status status, size_t *all)
 {
 	size_t count = 0;
 
@@ -41,6 +43,10 @@ static size_t awaited(const struct role_status *role, enum depends_status status
 			continue;
 		++*all;
 		count += !task_reached(&role->tasks[i], status);
+	}
+	if (*all < (size_t)task_number) {
+		count += (size_t)task_number - *all;
+		*all = (size_t)task_number;
 	}
 	return count;
 }
@@ -64,7 +70,9 @@ const struct role_dependency *role_dependency_unmet(const struct framework_spec 
 	for (size_t i = 0; i < spec->depends_count; i++) {
 		const struct role_dependency *dependency = &spec->depends_on[i];
 
-		*count = awaited(find_role(attempt, dependency->role, framework->roles[dependency->role].name),
+		const struct task_role_spec *role = &framework->roles[dependency->role];
+
+		*count = awaited(find_role(attempt, dependency->role, role->name), role->task_number,
 				 dependency->status, all);
 		if (*count > 0)
 			return dependency;

@@ -507,8 +507,7 @@ static bool held_back(const struct framework *framework, const struct call *call
 	return framework->create_window > 0 && call->failed != framework->creates_failed;
 }
 
-/* Whether the call releases the Workload of a Framework that is gone, or being deleted with a spec that cannot be read.
- */
+/* Whether the call releases the Workload of a Framework of which nothing else is acted on. */
 static bool may_release(const struct framework *framework, const struct call *call)
 {
 	return call->object == SLOT_WORKLOAD && call->kind == CALL_PATCH_OWNED && kueue_only_releases(framework);

@@ -2,12 +2,18 @@
 #include "common/base/backoff.h"
 #include "reconciler/sync/rules.h"
 
+void retry_backoff_reset(const struct retry_backoff *backoff, struct retry_status *status, int64_t run_time,
+			 int64_t completion_time)
+{
+	if (backoff->initial_sec > 0 && run_time != 0 && completion_time - run_time >= backoff->reset_after_sec)
+		status->backoff_count = 0;
+}
+
 int64_t retry_backoff_sec(const struct retry_backoff *backoff, struct retry_status *status, int64_t run_time,
 			  int64_t completion_time)
 {
 	if (backoff->initial_sec == 0)
 		return 0;
-	if (run_time != 0 && completion_time - run_time >= backoff->reset_after_sec)
-		status->backoff_count = 0;
+	retry_backoff_reset(backoff, status, run_time, completion_time);
 	return backoff_doubled(backoff->initial_sec, status->backoff_count++, backoff->max_sec);
 }

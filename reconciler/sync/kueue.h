@@ -72,8 +72,8 @@ bool kueue_time_over(const struct framework *framework);
 
 /* Whether it wants to run. */
 bool kueue_wants_quota(const struct framework *framework);
-/* Whether nothing is left to do but to let go of its Workload: it is gone, or on its way out with a spec that cannot be
- * read. */
+/* Whether nothing is left to do but to let go of its Workload: it is gone; or it has a spec that cannot be read, and is
+ * on its way out or waits for its admission. */
 bool kueue_only_releases(const struct framework *framework);
 /* Whether the decisions that calls about the Workload rest on are stored (CONTRACT.md §12). */
 bool kueue_decisions_stored(const struct framework *framework);

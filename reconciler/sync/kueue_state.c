@@ -5,7 +5,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "reconciler/sync/kueue.h"
-#include "reconciler/sync/state.h"
+#include "reconciler/sync/rules.h"
 
 const struct slot *kueue_slot(const struct framework *framework)
 {
@@ -67,13 +67,16 @@ bool kueue_holds(const struct framework *framework)
 /* Whether the Framework wants to run. */
 bool kueue_wants_quota(const struct framework *framework)
 {
-	return framework->exists && kueue_managed(framework) && framework->deletion_time == 0 &&
-	       !framework->spec.suspend && framework->spec.execution_type == EXECUTION_START;
+	return framework->exists && framework->problem == NULL && kueue_managed(framework) &&
+	       framework->deletion_time == 0 && !framework->spec.suspend &&
+	       framework->spec.execution_type == EXECUTION_START;
 }
 
 bool kueue_only_releases(const struct framework *framework)
 {
-	return !framework->exists || (framework->problem != NULL && framework->deletion_time != 0);
+	if (framework->problem == NULL)
+		return !framework->exists;
+	return framework->deletion_time != 0 || (framework->status.admission == NULL && framework_at_rest(framework));
 }
 
 static uint64_t decided(const struct framework *framework)

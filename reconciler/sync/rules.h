@@ -106,8 +106,11 @@ void look_at_retention(struct reconcile *reconcile);
 
 /* ---- backoff.c: CONTRACT.md §9 ---- */
 
-/* How many seconds the next retry waits after the completion of the attempt that ran from run_time (0: it did not run)
- * to completion_time; counts it in status->backoff_count. 0 without a backoff. */
+/* Ends a row of retries, if the attempt ran long enough for that. */
+void retry_backoff_reset(const struct retry_backoff *backoff, struct retry_status *status, int64_t run_time,
+			 int64_t completion_time);
+/* The same; and how many seconds the next retry waits after the completion of the attempt that ran from run_time (0: it
+ * did not run) to completion_time; counts it in status->backoff_count. 0 without a backoff. */
 int64_t retry_backoff_sec(const struct retry_backoff *backoff, struct retry_status *status, int64_t run_time,
 			  int64_t completion_time);
 

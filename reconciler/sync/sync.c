@@ -244,7 +244,10 @@ static void decide_retry(struct reconcile *reconcile)
 				   "Framework is retried in %lld s, because others may need the same resources now",
 				   (long long)status->retry.delay_sec);
 	}
-	if (status->attempt.completion->code != CODE_SUSPEND_FRAMEWORK_REQUESTED)
+	if (status->attempt.completion->code == CODE_SUSPEND_FRAMEWORK_REQUESTED)
+		retry_backoff_reset(&framework->spec.retry.backoff, &status->retry, status->attempt.run_time,
+				    status->attempt.completion_time);
+	else
 		backoff_sec = retry_backoff_sec(&framework->spec.retry.backoff, &status->retry,
 						status->attempt.run_time, status->attempt.completion_time);
 	if (backoff_sec > status->retry.delay_sec) {

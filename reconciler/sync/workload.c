@@ -302,25 +302,37 @@ static json_t *reclaimable_pods(const struct framework *framework)
 	return NULL;
 }
 
-/* No Task waits for its Pod to run; some may have ended. */
+/* The Task waits for its Pod to run, or for its retry. */
+static bool task_waits(const struct task_status *task)
+{
+	return !task->deletion_pending &&
+	       (task->state < STATE_RUNNING || (task->state == STATE_ATTEMPT_COMPLETED && task->retry.delay_sec > 0));
+}
+
+/* No Task waits, apart from those of TaskRoles that dependsOn holds back; some may have ended. */
 static bool all_run(const struct framework *framework)
 {
 	for (size_t r = 0; r < framework->status.attempt.role_count; r++) {
 		const struct role_status *role = &framework->status.attempt.roles[r];
 
 		for (size_t i = 0; i < role->task_count; i++)
-			if (!role->tasks[i].deletion_pending && role->tasks[i].state < STATE_RUNNING)
+			if (task_waits(&role->tasks[i]) && !depends_hold(framework, r, i))
 				return false;
 	}
 	return framework->status.state == STATE_RUNNING;
 }
 
-/* One that runs. */
+static bool waits_for_retry(const struct framework *framework)
+{
+	return framework->status.state == STATE_ATTEMPT_COMPLETED && framework->status.retry.delay_sec > 0;
+}
+
+/* One that runs, or waits for its retry: then its Tasks need their quota again. */
 static json_t *report_progress(const struct framework *framework)
 {
 	const struct workload *workload = kueue_slot(framework)->workload;
 	json_t *conditions = conditions_of(workload);
-	json_t *pods = reclaimable_pods(framework);
+	json_t *pods = framework_completing(framework) ? NULL : reclaimable_pods(framework);
 	const char *before = json_str(workload_condition(workload, WORKLOAD_PODS_READY), "reason");
 	bool recovered = before != NULL && strcmp(before, WAIT_FOR_RECOVERY) == 0;
 	bool changed = false;
@@ -396,8 +408,8 @@ static enum kueue_step step_of_held(const struct framework *framework, const str
 	bool reserved = workload_is(workload, WORKLOAD_QUOTA_RESERVED);
 	bool evicted = workload_is(workload, WORKLOAD_EVICTED) || !workload_active(workload);
 
-	if (!kueue_wants_quota(framework))
-		return KUEUE_DELETE;
+	if (!kueue_wants_quota(framework)) /* one that was deactivated keeps it so when the Framework is resumed */
+		return reserved || workload_active(workload) ? KUEUE_DELETE : KUEUE_NOTHING;
 	if (reserved && evicted)
 		return KUEUE_REPORT;
 	if (!kueue_asks_for_this(framework, workload))
@@ -424,7 +436,7 @@ static enum kueue_step step_of_ours(const struct framework *framework, const str
 		return framework_at_rest(framework) && framework->spec.execution_type != EXECUTION_STOP
 			       ? step_of_held(framework, workload)
 			       : KUEUE_NOTHING;
-	return framework_completing(framework) ? KUEUE_NOTHING : KUEUE_REPORT;
+	return framework_completing(framework) && !waits_for_retry(framework) ? KUEUE_NOTHING : KUEUE_REPORT;
 }
 
 enum kueue_step kueue_step(const struct framework *framework)

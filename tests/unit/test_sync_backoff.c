@@ -88,6 +88,27 @@ static void test_framework(void **state)
 	world_end(&w);
 }
 
+/* An attempt that ran for long ends the row, also when it was suspended. */
+static void test_suspended_after_long(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin_of(&w, 1, "", "", "," BACKOFF);
+	world_settle(&w);
+	check_row(&w);
+	world_pod_phase(&w, "f-a-0", "Running");
+	world_pass(&w, 3600);
+	world_edit_of(&w, 1, "", "", ",'suspend':true," BACKOFF);
+	world_pass(&w, 60);
+	assert_state(&w, STATE_CREATION_PENDING);
+	assert_int_equal(w.framework->status.retry.backoff_count, 0);
+	world_edit_of(&w, 1, "", "", "," BACKOFF);
+	world_settle(&w);
+	assert_in_range(next_pod_after(&w, false), 9, 14);
+	world_end(&w);
+}
+
 static void test_task(void **state)
 {
 	struct world w;
@@ -194,8 +215,13 @@ static void test_conflict(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_delays),    cmocka_unit_test(test_framework),    cmocka_unit_test(test_task),
-		cmocka_unit_test(test_cut_short), cmocka_unit_test(test_spec_changes), cmocka_unit_test(test_conflict),
+		cmocka_unit_test(test_delays),
+		cmocka_unit_test(test_framework),
+		cmocka_unit_test(test_suspended_after_long),
+		cmocka_unit_test(test_task),
+		cmocka_unit_test(test_cut_short),
+		cmocka_unit_test(test_spec_changes),
+		cmocka_unit_test(test_conflict),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

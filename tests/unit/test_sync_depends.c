@@ -202,6 +202,44 @@ static void test_few_tasks(void **state)
 	world_end(&w);
 }
 
+static char *held(const char *spec)
+{
+	return mem_printf("{'suspend':true,%s", spec + 1);
+}
+
+/* Scaled down and up again before the attempt starts: the Tasks of the first edit are still listed. */
+static void test_scaled_while_held(void **state)
+{
+	static const int rows[] = {0, 1};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		cleanup_free char *two = spec_with(2, 1, "Succeeded", "");
+		cleanup_free char *fewer = spec_with(rows[i], 1, "Succeeded", "");
+		cleanup_free char *two_held = held(two);
+		cleanup_free char *fewer_held = held(fewer);
+		struct world w;
+
+		world_begin(&w, two_held);
+		world_settle(&w);
+		world_edit(&w, fewer_held);
+		world_settle(&w);
+		world_edit(&w, two_held);
+		world_settle(&w);
+		world_edit(&w, two);
+		world_pass(&w, 10);
+		assert_contains(w.events.data, "TaskRoleWaiting");
+		assert_null(world_pod(&w, "f-b-0"));
+		phase(&w, "f-a-0", "Running");
+		phase(&w, "f-a-1", "Running");
+		world_pod_exit(&w, "f-a-0", 0, "");
+		world_pod_exit(&w, "f-a-1", 0, "");
+		world_pass(&w, 10);
+		assert_non_null(world_pod(&w, "f-b-0"));
+		world_end(&w);
+	}
+}
+
 /* What it rests on is stored first. */
 static void test_persisted_first(void **state)
 {
@@ -282,17 +320,12 @@ static void test_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_running),
-		cmocka_unit_test(test_succeeded_counts),
-		cmocka_unit_test(test_succeeded),
-		cmocka_unit_test(test_ready),
-		cmocka_unit_test(test_stays_met),
-		cmocka_unit_test(test_new_attempt),
-		cmocka_unit_test(test_few_tasks),
-		cmocka_unit_test(test_persisted_first),
-		cmocka_unit_test(test_ends_while_it_waits),
-		cmocka_unit_test(test_depends_later),
-		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_running),         cmocka_unit_test(test_succeeded_counts),
+		cmocka_unit_test(test_succeeded),       cmocka_unit_test(test_ready),
+		cmocka_unit_test(test_stays_met),       cmocka_unit_test(test_new_attempt),
+		cmocka_unit_test(test_few_tasks),       cmocka_unit_test(test_scaled_while_held),
+		cmocka_unit_test(test_persisted_first), cmocka_unit_test(test_ends_while_it_waits),
+		cmocka_unit_test(test_depends_later),   cmocka_unit_test(test_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -170,6 +170,32 @@ static void test_rescale_down_and_up(void **state)
 	world_end(&w);
 }
 
+/* Down and up again while the Framework is held: the group has the Tasks of the spec before the first Pod. */
+static void test_rescale_while_held(void **state)
+{
+	static const int down[] = {2, 0};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(down); i++) {
+		struct world w;
+
+		world_begin_of(&w, 4, NEVER, "", VOLCANO ",'suspend':true");
+		world_settle(&w);
+		world_edit_of(&w, down[i], NEVER, "", VOLCANO ",'suspend':true");
+		world_settle(&w);
+		world_edit_of(&w, 4, NEVER, "", VOLCANO ",'suspend':true");
+		world_settle(&w);
+		world_edit_of(&w, 4, NEVER, "", VOLCANO);
+		while (w.made[CALL_CREATE_OWNED] == 0)
+			assert_true(world_step(&w));
+		assert_members(&w, "f-0", 4);
+		world_settle(&w);
+		assert_members(&w, "f-0", 4);
+		assert_int_equal(w.made[CALL_CREATE_POD], 4);
+		world_end(&w);
+	}
+}
+
 /* A Task completes, and another one is added while the server has yet to lower the number for the first: the Pod waits
  * for that answer, and for the next number. */
 static void test_rescale_while_lowered(void **state)
@@ -377,6 +403,7 @@ int main(void)
 		cmocka_unit_test(test_patch_is_persisted_first),
 		cmocka_unit_test(test_rescale),
 		cmocka_unit_test(test_rescale_down_and_up),
+		cmocka_unit_test(test_rescale_while_held),
 		cmocka_unit_test(test_rescale_while_lowered),
 		cmocka_unit_test(test_new_attempt),
 		cmocka_unit_test(test_adopted_after_restart),

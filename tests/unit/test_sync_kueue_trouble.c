@@ -195,42 +195,32 @@ static void test_foreground_deletion(void **state)
 	world_end(&w);
 }
 
-/* The same, of one whose spec cannot be read: waiting, or running. */
+/* The same, of one that runs and whose spec cannot be read any more. */
 static void test_foreground_deletion_of_malformed(void **state)
 {
-	static const bool runs[] = {false, true};
+	struct world w;
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(runs); i++) {
-		struct world w;
-
-		begin(&w, "", "", "");
-		world_settle(&w);
-		if (runs[i]) {
-			decide(&w, admitted);
-			run_all(&w);
-		}
-		world_edit(&w, "{'taskRoles':[{'name':'a','taskNumber':'two'}]}");
-		world_settle(&w);
-		assert_contains(w.events.data, "Malformed: ");
-		assert_non_null(workload(&w));
-		world_clear_log(&w);
-		w.slow_kubelet = true;
-		forbid(&w, CALL_PATCH_OWNED, 2); /* it is tried again */
-		delete_in_foreground(&w);
-		if (runs[i]) {
-			world_config_map_deleting(&w);
-			world_pass(&w, 5);
-			assert_calls(&w, "");
-			world_pod_gone(&w, "f-a-0");
-			world_pod_gone(&w, "f-a-1");
-		}
-		world_pass(&w, 60);
-		assert_null(workload(&w));
-		assert_int_equal(w.made[CALL_PATCH_OWNED], 3);
-		assert_int_equal(w.made[CALL_DELETE_OWNED] + w.made[CALL_CREATE_OWNED] + w.made[CALL_CREATE_POD], 0);
-		world_end(&w);
-	}
+	begin_admitted(&w, "", "", "");
+	run_all(&w);
+	world_edit(&w, "{'taskRoles':[{'name':'a','taskNumber':'two'}]}");
+	world_settle(&w);
+	assert_contains(w.events.data, "Malformed: ");
+	assert_non_null(workload(&w));
+	world_clear_log(&w);
+	w.slow_kubelet = true;
+	forbid(&w, CALL_PATCH_OWNED, 2); /* it is tried again */
+	delete_in_foreground(&w);
+	world_config_map_deleting(&w);
+	world_pass(&w, 5);
+	assert_calls(&w, "");
+	world_pod_gone(&w, "f-a-0");
+	world_pod_gone(&w, "f-a-1");
+	world_pass(&w, 60);
+	assert_null(workload(&w));
+	assert_int_equal(w.made[CALL_PATCH_OWNED], 3);
+	assert_int_equal(w.made[CALL_DELETE_OWNED] + w.made[CALL_CREATE_OWNED] + w.made[CALL_CREATE_POD], 0);
+	world_end(&w);
 }
 
 /* Without its label it goes on, whether it waits or runs. */
@@ -332,6 +322,115 @@ static void test_pods_ready(void **state)
 	world_end(&w);
 }
 
+/* A Task or a Framework that waits for its retry does not run. */
+static void test_pods_ready_until_retry(void **state)
+{
+	static const struct {
+		const char *task_rest;
+		const char *spec_rest;
+	} rows[] = {
+		{",'retryPolicy':{'maxRetryCount':3,'backoff':{'initialSec':100}}", ""},
+		{"", ",'retryPolicy':{'maxRetryCount':3,'backoff':{'initialSec':100}}"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct world w;
+
+		begin_admitted(&w, rows[i].task_rest, "", rows[i].spec_rest);
+		run_all(&w);
+		world_pass(&w, 2);
+		assert_string_equal(condition(&w, "PodsReady", "status"), "True");
+		world_pod_exit(&w, "f-a-0", 1, "");
+		world_pass(&w, 20);
+		assert_string_equal(condition(&w, "PodsReady", "reason"), "WaitForRecovery");
+		assert_null(json_at(workload(&w), "status.reclaimablePods"));
+		world_pass(&w, 100);
+		run_all(&w);
+		world_pass(&w, 2);
+		assert_string_equal(condition(&w, "PodsReady", "reason"), "Recovered");
+		assert_lacks(w.events.data, "FrameworkEvicted");
+		world_end(&w);
+	}
+}
+
+/* TaskRoles that wait for others keep nobody waiting. */
+static void test_pods_ready_with_dependencies(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_admitted(&w, "", "", "");
+	world_edit(&w, "{'taskRoles':[{'name':'a','taskNumber':2},{'name':'b','taskNumber':1,'dependsOn':[{"
+		       "'taskRole':'a','status':'Succeeded'}]}]}");
+	world_settle(&w);
+	decide(&w, admitted);
+	run_all(&w);
+	world_pass(&w, 2);
+	assert_string_equal(condition(&w, "PodsReady", "reason"), "Started");
+	world_pod_exit(&w, "f-a-0", 0, "");
+	world_pod_exit(&w, "f-a-1", 0, "");
+	world_pass(&w, 2);
+	assert_non_null(world_pod(&w, "f-b-0"));
+	assert_string_equal(condition(&w, "PodsReady", "reason"), "WaitForRecovery");
+	world_pod_phase(&w, "f-b-0", "Running");
+	world_pass(&w, 2);
+	assert_string_equal(condition(&w, "PodsReady", "reason"), "Recovered");
+	world_end(&w);
+}
+
+/* While its spec cannot be read, a Framework that waits takes no place in the queue; whether Kueue has just given it
+ * one. */
+static void test_malformed_while_it_waits(void **state)
+{
+	static const bool just_admitted[] = {false, true};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(just_admitted); i++) {
+		struct world w;
+
+		begin(&w, "", "", "");
+		world_settle(&w);
+		if (just_admitted[i]) {
+			json_object_set_new(workload(&w), "status", json_of(admitted));
+			world_stamp(&w, workload(&w));
+		}
+		world_edit(&w, "{'taskRoles':[{'name':'a','taskNumber':'two'}]}");
+		world_settle(&w);
+		world_workload_changed(&w);
+		world_pass(&w, 60);
+		assert_null(workload(&w));
+		assert_int_equal(w.made[CALL_DELETE_OWNED], 1);
+		world_edit(&w, "{'taskRoles':[{'name':'a','taskNumber':2}]}");
+		world_settle(&w);
+		decide(&w, admitted);
+		assert_non_null(world_pod(&w, "f-a-1"));
+		world_end(&w);
+	}
+}
+
+/* An administrator's spec.active false survives a suspension by the user. */
+static void test_deactivated_and_suspended(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_admitted(&w, "", "", "");
+	run_all(&w);
+	json_object_set_new(json_object_get(workload(&w), "spec"), "active", json_false());
+	world_stamp(&w, workload(&w));
+	world_workload_changed(&w);
+	world_pass(&w, 10);
+	assert_string_equal(condition(&w, "QuotaReserved", "status"), "False");
+	world_edit(&w, "{'taskRoles':[{'name':'a','taskNumber':2}],'suspend':true}");
+	world_pass(&w, 10);
+	world_edit(&w, "{'taskRoles':[{'name':'a','taskNumber':2}]}");
+	world_pass(&w, 10);
+	assert_true(json_is_false(json_at(workload(&w), "spec.active")));
+	assert_true(suspended(&w));
+	world_end(&w);
+}
+
 /* The Workload of a former Framework of the name goes, and no event tells of it: it holds nobody's place. */
 static void test_former_lost(void **state)
 {
@@ -393,6 +492,10 @@ int main(void)
 		cmocka_unit_test(test_leaves_the_queue),
 		cmocka_unit_test(test_deadline_changed),
 		cmocka_unit_test(test_pods_ready),
+		cmocka_unit_test(test_pods_ready_until_retry),
+		cmocka_unit_test(test_pods_ready_with_dependencies),
+		cmocka_unit_test(test_malformed_while_it_waits),
+		cmocka_unit_test(test_deactivated_and_suspended),
 		cmocka_unit_test(test_former_lost),
 		cmocka_unit_test(test_namesake_takes_the_turn),
 	};
