@@ -9,9 +9,9 @@
 /* The first one that answers. A new reason for a Framework to wait is a rule of its own here; one for Tasks is a row
  * of wait_kind.c. */
 static bool (*const rules[])(const struct inquiry *inquiry, struct why *why) = {
-	why_managed_by, why_malformed,   why_deleting,   why_no_controller, why_ended,
-	why_suspended,  why_not_started, why_queue,      why_config_map,    why_retry_delay,
-	why_ending,     why_no_tasks,    why_tasks_wait, why_running,       why_between,
+	why_managed_by,  why_malformed,  why_deleting,   why_no_controller, why_ended,  why_suspended,
+	why_not_started, why_queue,      why_config_map, why_retry_delay,   why_ending, why_no_tasks,
+	why_too_many,    why_tasks_wait, why_running,    why_between,
 };
 
 void why_explain(const struct inquiry *inquiry, struct why *out)

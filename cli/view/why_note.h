@@ -42,6 +42,7 @@ bool why_config_map(const struct inquiry *inquiry, struct why *why);
 bool why_retry_delay(const struct inquiry *inquiry, struct why *why);
 bool why_ending(const struct inquiry *inquiry, struct why *why);
 bool why_no_tasks(const struct inquiry *inquiry, struct why *why);
+bool why_too_many(const struct inquiry *inquiry, struct why *why);
 bool why_tasks_wait(const struct inquiry *inquiry, struct why *why);
 bool why_running(const struct inquiry *inquiry, struct why *why);
 bool why_between(const struct inquiry *inquiry, struct why *why);

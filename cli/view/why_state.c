@@ -419,3 +419,21 @@ bool why_no_tasks(const struct inquiry *inquiry, struct why *why)
 	advise_tasks(inquiry, why);
 	return true;
 }
+
+bool why_too_many(const struct inquiry *inquiry, struct why *why)
+{
+	const struct framework_view *framework = inquiry->framework;
+	long long count = framework_spec_task_count(&framework->spec);
+
+	if (count <= FRAMEWORK_TASKS_MAX || framework->status.attempt.completion != NULL)
+		return false;
+	why->kind = "too-many-tasks";
+	why_brief(why, "%lld Tasks, at most %d", count, FRAMEWORK_TASKS_MAX);
+	why_say(why,
+		"The TaskRoles of Framework %s have %lld Tasks together, expected at most %d. The controller adds no "
+		"Task "
+		"until the spec has fewer.",
+		framework->name, count, FRAMEWORK_TASKS_MAX);
+	why_change(why, inquiry, "Reduce taskNumber:", "framework scale", " ROLE=N");
+	return true;
+}

@@ -358,6 +358,22 @@ static void copy_quoted(struct translator *t)
 		t->at += 2;
 }
 
+/* ^, $, \b and the like, so many bytes. PCRE2 repeats only what is in a group; RE2 also repeats these. */
+static void copy_assertion(struct translator *t, size_t len)
+{
+	unsigned long low;
+	unsigned long high;
+	bool repeated = t->at[len] != '\0' &&
+			(strchr("*+?", t->at[len]) != NULL || repeat_end(t->at + len, &low, &high));
+
+	if (repeated)
+		buf_puts(&t->out, "(?:");
+	buf_append(&t->out, t->at, len);
+	if (repeated)
+		buf_putc(&t->out, ')');
+	t->at += len;
+}
+
 static int copy_escape(struct translator *t)
 {
 	char c = t->at[1];
@@ -373,7 +389,11 @@ static int copy_escape(struct translator *t)
 		t->at += 2;
 		return 0;
 	}
-	if (c && strchr("dDwWbBAz", c)) {
+	if (c && strchr("bBAz", c)) {
+		copy_assertion(t, 2);
+		return 0;
+	}
+	if (c && strchr("dDwW", c)) {
 		buf_append(&t->out, t->at, 2);
 		t->at += 2;
 		return 0;
@@ -396,6 +416,8 @@ static int translate(struct translator *t)
 		case '\\': result = copy_escape(t); break;
 		case '[': result = copy_class(t); break;
 		case '(': result = copy_group(t); break;
+		case '^':
+		case '$': copy_assertion(t, 1); break;
 		case ')':
 			close_group(t);
 			buf_putc(&t->out, *t->at++);

@@ -148,7 +148,6 @@ static int read_roles(const struct json_field *spec, struct framework_spec *out,
 {
 	struct json_field roles;
 	size_t count;
-	int64_t tasks = 0;
 
 	if (json_field_list(spec, "taskRoles", &roles, err) < 0)
 		return -1;
@@ -161,12 +160,6 @@ static int read_roles(const struct json_field *spec, struct framework_spec *out,
 		out->role_count = i + 1;
 		if (read_role(&item, role, err) < 0)
 			return -1;
-		tasks += role->task_number;
-		if (tasks > FRAMEWORK_TASKS_MAX)
-			return error_set(err,
-					 "spec.taskRoles: %" PRId64
-					 " Tasks up to taskRoles[%zu], expected at most %d in all",
-					 tasks, i, FRAMEWORK_TASKS_MAX);
 		if (framework_spec_find_role(out, role->name) >= 0)
 			return error_set(err, "spec.taskRoles[%zu].name is \"%s\", which another TaskRole has already",
 					 i, role->name);

@@ -436,6 +436,10 @@ static void put_metadata(struct pod_template *template, json_t *metadata)
 	const char *name;
 	json_t *member;
 
+	if (!absent(metadata) && !json_is_object(metadata)) {
+		put_value(template, metadata); /* the server refuses it */
+		return;
+	}
 	for (size_t i = 0; i < ARRAY_LEN(identities); i++)
 		annotations[i] = identities[i].name;
 	if (template->ready_wanted)

@@ -1,4 +1,6 @@
 /* Bringing roles and Tasks to the spec (CONTRACT.md §11); see rules.h. */
+#include <inttypes.h>
+
 #include "common/base/mem.h"
 #include "common/framework/codes.h"
 #include "reconciler/sync/rules.h"
@@ -91,23 +93,46 @@ static bool scale_role(struct reconcile *reconcile, size_t role, size_t want, bo
 	return changed;
 }
 
+/* Whether the spec has more Tasks than a status has room for; then none is added. One Event for each such spec. */
+static bool too_many_tasks(struct reconcile *reconcile)
+{
+	struct framework *framework = reconcile->framework;
+	int64_t count = framework_spec_task_count(&framework->spec);
+
+	if (count <= FRAMEWORK_TASKS_MAX)
+		return false;
+	if (framework->too_many_reported != framework->generation)
+		plan_event(reconcile->plan, true, "TooManyTasks",
+			   "The TaskRoles have %" PRId64
+			   " Tasks together, expected at most %d: the controller adds no Task "
+			   "until the spec has fewer",
+			   count, FRAMEWORK_TASKS_MAX);
+	framework->too_many_reported = framework->generation;
+	return true;
+}
+
 bool scale_to_spec(struct reconcile *reconcile)
 {
 	struct framework *framework = reconcile->framework;
 	cleanup_free bool *listed = NULL;
 	bool changed = false;
 	bool wait = false;
+	bool grow;
 
 	if (!framework->scale)
 		return false;
+	grow = !too_many_tasks(reconcile);
 	listed = mem_calloc(framework->spec.role_count, sizeof(*listed));
 	for (size_t r = 0; r < framework->status.attempt.role_count; r++) {
-		int in_spec = framework_spec_find_role(&framework->spec, framework->status.attempt.roles[r].name);
+		const struct role_status *role = &framework->status.attempt.roles[r];
+		int in_spec = framework_spec_find_role(&framework->spec, role->name);
+		size_t want;
 
 		if (in_spec < 0)
 			continue;
 		listed[in_spec] = true;
-		if (scale_role(reconcile, r, (size_t)framework->spec.roles[in_spec].task_number, &wait))
+		want = (size_t)framework->spec.roles[in_spec].task_number;
+		if (scale_role(reconcile, r, grow || want < role->task_count ? want : role->task_count, &wait))
 			changed = true;
 	}
 	for (size_t s = 0; s < framework->spec.role_count; s++) {
@@ -117,7 +142,7 @@ bool scale_to_spec(struct reconcile *reconcile)
 			continue;
 		scale_role(reconcile,
 			   framework_append_role(reconcile, spec->name, spec->pod_graceful_deletion_timeout_sec),
-			   (size_t)spec->task_number, &wait);
+			   grow ? (size_t)spec->task_number : 0, &wait);
 		changed = true;
 	}
 	for (size_t r = 0; r < framework->status.attempt.role_count;) {

@@ -173,6 +173,7 @@ struct framework {
 	bool managed_by_others;          /* spec.managedBy: left alone */
 	char *problem;                   /* why nothing of it is acted on (malformed spec or status); NULL: sound */
 	bool problem_reported;           /* by an Event */
+	int64_t too_many_reported;       /* the generation of which an Event has reported that it has too many Tasks */
 	struct json_span *task_texts;    /* of each spec role in spec_text, found when first needed; NULL: not yet */
 	struct pod_template **templates; /* one per spec role, compiled when first needed; NULL: none */
 

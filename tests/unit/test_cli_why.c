@@ -82,6 +82,10 @@ static void test_held(void **state)
 	cli_world_begin(&w, "'taskRoles':[{'name':'a','taskNumber':0}]", status);
 	explain(&w, &why, "no-tasks", "has no Tasks");
 	done(&w, &why);
+	cli_world_begin(&w, "'taskRoles':[{'name':'a','taskNumber':9000},{'name':'b','taskNumber':1001}]", status);
+	explain(&w, &why, "too-many-tasks", "have 10001 Tasks together, expected at most 10000");
+	assert_string_equal(why.advice[0].command, "kubectl framework scale f ROLE=N -n ns");
+	done(&w, &why);
 }
 
 static void test_config_map(void **state)

@@ -248,6 +248,7 @@ static void test_refused(void **state)
 		"{\"executionType\":\"start\"}",
 		"{\"retryPolicy\":{\"maxRetryCount\":-3}}",
 		"{\"retryPolicy\":{\"maxRetryCount\":2147483648}}",
+		"{\"podFailureSpec\":[{\"code\":2147483648,\"podPatterns\":[{}]}]}",
 		"{\"taskRoles\":[{\"taskNumber\":1}]}",
 		"{\"taskRoles\":[{\"name\":\"A\"}]}",
 		"{\"taskRoles\":[{\"name\":\"a-b\"}]}",

@@ -181,6 +181,11 @@ static void test_pattern_matches(void **state)
 		{"a{2,}", "aaaa", "aaaa"},
 		{"a{1,2}?", "aaa", "a"},
 		{"a{0,1000}b", "aab", "aab"},
+		/* assertions that are repeated */
+		{"^*OOM", "xOOM", "OOM"},
+		{"a$+", "ba", "a"},
+		{"\\b+a\\B{2}b", "x ab", "ab"},
+		{"\\A?x\\z*", "xy", "x"},
 		/* groups */
 		{"(?P<name>a)(?<other>b)", "xab", "ab"},
 		{"((a)(b))*c", "ababc", "ababc"},

@@ -368,7 +368,7 @@ static void test_passed_through(void **state)
 		{"{'metadata':{'labels':{'a':5}}}", "metadata.labels.a", "5"},
 		{"{'metadata':{'labels':null}}", "metadata.labels.FC_TASK_INDEX", "'0'"},
 		{"{'metadata':{'ownerReferences':'x'}}", "metadata.ownerReferences", "'x'"},
-		{"{'metadata':'text','spec':{}}", "metadata.name", "'f-a-0'"},
+		{"{'metadata':'text','spec':{}}", "metadata", "'text'"},
 		{"null", "metadata.name", "'f-a-0'"},
 		{"[]", "metadata.name", "'f-a-0'"},
 		{"{'spec':{'a':9007199254740993,'b':-9223372036854775807}}", "spec",

@@ -245,34 +245,6 @@ static void test_refused(void **state)
 	}
 }
 
-/* Each TaskRole is within its bound, all of them together are not. */
-static void test_too_many_tasks(void **state)
-{
-	cleanup_buf struct buf text = {0};
-	struct framework_spec read;
-	struct error err;
-
-	(void)state;
-	buf_puts(&text, "{'taskRoles':[{'name':'z','taskNumber':0}");
-	for (int i = 0; i < 5; i++) {
-		cleanup_free char *all = NULL;
-		cleanup_json json_t *spec = NULL;
-
-		buf_printf(&text, ",{'name':'r%d','taskNumber':2500}", i);
-		all = mem_printf("%s]}", text.data);
-		spec = json_of(all);
-		if (i < 4) {
-			assert_int_equal(framework_spec_parse(spec, &read, &err), 0);
-			framework_spec_free(&read);
-		} else {
-			assert_int_equal(framework_spec_parse(spec, &read, &err), -1);
-			assert_string_equal(
-				err.message,
-				"spec.taskRoles: 12500 Tasks up to taskRoles[5], expected at most 10000 in all");
-		}
-	}
-}
-
 static void test_names(void **state)
 {
 	enum attempt_state found;
@@ -337,15 +309,10 @@ static void test_malformed_spec_stops(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_defaults),
-		cmocka_unit_test(test_policies),
-		cmocka_unit_test(test_all_given),
-		cmocka_unit_test(test_lifecycle),
-		cmocka_unit_test(test_managed_by),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_too_many_tasks),
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_malformed_spec_stops),
+		cmocka_unit_test(test_defaults),   cmocka_unit_test(test_policies),
+		cmocka_unit_test(test_all_given),  cmocka_unit_test(test_lifecycle),
+		cmocka_unit_test(test_managed_by), cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_names),      cmocka_unit_test(test_malformed_spec_stops),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,6 +22,47 @@ static void begin_running(struct world *w, int n, const char *task_rest)
 	world_clear_log(w);
 }
 
+/* TaskRole a, and z with so many Tasks. */
+static void edit_two(struct world *w, int a, int z, const char *rest)
+{
+	cleanup_free char *spec = mem_printf("{'taskRoles':[{'name':'a','taskNumber':%d" NEVER
+					     "},{'name':'z','taskNumber':%d" NEVER "}]%s}",
+					     a, z, rest);
+
+	world_edit(w, spec);
+	world_settle(w);
+}
+
+/* More Tasks than a status has room for: none is added. What runs goes on, and can be stopped. */
+static void test_too_many(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_running(&w, 3, ALWAYS);
+	edit_two(&w, 3, 9998, "");
+	assert_contains(w.events.data, "TooManyTasks: The TaskRoles have 10001 Tasks together, expected at most 10000");
+	assert_int_equal(task_count(&w, 0), 3);
+	assert_int_equal(task_count(&w, 1), 0);
+	assert_int_equal(w.made[CALL_CREATE_POD] + w.made[CALL_DELETE_POD], 0);
+	assert_int_equal(w.framework->status.observed_generation, w.framework->generation);
+	buf_clear(&w.events);
+	world_pod_exit(&w, "f-a-0", 0, "");
+	world_pass(&w, 600);
+	assert_state(&w, STATE_RUNNING);
+	assert_lacks(w.events.data, "TooManyTasks");
+	edit_two(&w, 2, 9999, "");
+	assert_contains(w.events.data, "TooManyTasks");
+	assert_int_equal(task_count(&w, 0), 2);
+	edit_two(&w, 3, 2, "");
+	assert_int_equal(task_count(&w, 0), 3);
+	assert_int_equal(task_count(&w, 1), 2);
+	edit_two(&w, 9000, 2000, ",'executionType':'Stop'");
+	world_pass(&w, 600);
+	assert_state(&w, STATE_COMPLETED);
+	world_end(&w);
+}
+
 /* ---- up and down ------------------------------------------------------------------------------------------------- */
 
 static void test_up(void **state)
@@ -479,6 +520,7 @@ static void test_restarts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_too_many),
 		cmocka_unit_test(test_up),
 		cmocka_unit_test(test_down),
 		cmocka_unit_test(test_down_then_up),
