@@ -103,24 +103,48 @@ static int check_twice(const struct scale_wish *wishes, size_t count, struct err
 	return 0;
 }
 
-static int check_total(const json_t *framework, const struct scale_wish *wishes, size_t count, struct error *err)
+static bool is_malformed(const json_t *spec, struct error *err)
 {
-	const json_t *role;
-	int64_t total = 0;
+	struct framework_spec read;
+
+	if (framework_spec_parse(spec, &read, err) < 0)
+		return true;
+	framework_spec_free(&read);
+	return false;
+}
+
+static json_t *scaled(const json_t *spec, const struct scale_wish *wishes, size_t count)
+{
+	json_t *result = json_deep_copy(spec);
+	json_t *role;
 	size_t i;
 
-	json_array_foreach(json_path(framework, "spec", "taskRoles", NULL), i, role) {
-		int64_t number = json_int(role, "taskNumber", 0);
-
+	json_array_foreach(json_object_get(result, "taskRoles"), i, role)
 		for (size_t j = 0; j < count; j++)
 			if (strcmp(view_text(role, "name"), wishes[j].role) == 0)
-				number = wishes[j].number;
-		total += number;
-	}
-	if (total <= FRAMEWORK_TASKS_MAX)
+				json_object_set_new(role, "taskNumber", json_integer(wishes[j].number));
+	return result;
+}
+
+/* The controller does not act on what is malformed: neither on what runs, nor on a stop. */
+static int check_result(const json_t *framework, const struct scale_wish *wishes, size_t count, struct error *err)
+{
+	const json_t *before = json_object_get(framework, "spec");
+	cleanup_json json_t *after = scaled(before, wishes, count);
+	const json_t *role;
+	int64_t total = 0;
+	struct error why;
+	size_t i;
+
+	json_array_foreach(json_object_get(after, "taskRoles"), i, role)
+		total += json_int(role, "taskNumber", 0);
+	if (total > FRAMEWORK_TASKS_MAX)
+		error_set(err, "all TaskRoles would have %lld Tasks together, expected at most %d", (long long)total,
+			  FRAMEWORK_TASKS_MAX);
+	else if (is_malformed(after, &why) && !is_malformed(before, err))
+		error_set(err, "the Framework would be malformed: %s", why.message);
+	else
 		return 0;
-	error_set(err, "all TaskRoles would have %lld Tasks together, expected at most %d", (long long)total,
-		  FRAMEWORK_TASKS_MAX);
 	return out_of_range(err);
 }
 
@@ -148,7 +172,7 @@ json_t *scale_patch(const json_t *framework, const struct scale_wish *wishes, si
 	for (size_t i = 0; i < count && result == 0; i++)
 		result = add_wish(patch, framework, &wishes[i], adjust, remarks, err);
 	if (result == 0)
-		result = check_total(framework, wishes, count, err);
+		result = check_result(framework, wishes, count, err);
 	if (result == 0)
 		return patch;
 	json_decref(patch);

@@ -310,6 +310,10 @@ static void test_scale(void **state)
 	cleanup_json json_t *f = cli_json(
 		"{'metadata':{'name':'f'},'spec':{'taskRoles':[{'name':'ps'},{'name':'w','taskNumber':4,"
 		"'frameworkAttemptCompletionPolicy':{'minSucceededTaskCount':4}}]}}");
+	cleanup_json json_t *gang = cli_json(
+		"{'metadata':{'name':'f'},'spec':{'gang':{'scheduler':'Volcano','minTaskNumber':2},'taskRoles':[{"
+		"'name':'a','taskNumber':2},{'name':'b','taskNumber':1,'dependsOn':[{'taskRole':'a','status':"
+		"'Running'}]}]}}");
 	struct scale_wish wishes[2] = {{"w", 1}, {"w", 2}};
 	struct error err;
 
@@ -338,6 +342,15 @@ static void test_scale(void **state)
 	assert_string_equal(err.message, "Framework f has no TaskRole x");
 	assert_null(scale_patch(f, (struct scale_wish[]){{"ps", 9997}}, 1, false, NULL, &err));
 	assert_string_equal(err.message, "all TaskRoles would have 10001 Tasks together, expected at most 10000");
+	/* as a gang of 2 whose last Task waits for another one */
+	assert_null(scale_patch(gang, (struct scale_wish[]){{"a", 1}}, 1, false, NULL, &err));
+	assert_contains(err.message,
+			"the Framework would be malformed: spec.gang.minTaskNumber is 2, expected at most 1");
+	expect_patch(gang, "b=0", false,
+		     "[{'op':'test','path':'/spec/taskRoles/1/name','value':'b'},"
+		     "{'op':'test','path':'/spec/taskRoles/1/taskNumber','value':1},"
+		     "{'op':'replace','path':'/spec/taskRoles/1/taskNumber','value':0}]",
+		     "");
 }
 
 static void test_wishes(void **state)
