@@ -14,6 +14,7 @@
 #include "cli/text.h"
 #include "cli/yaml_write.h"
 #include "common/base/mem.h"
+#include "common/base/utf8.h"
 
 enum { FLUSH_AT = 64 * 1024, WIDTH_USUAL = 80, WIDTH_LEAST = 20 };
 
@@ -173,7 +174,7 @@ void out_json(struct out *out, const json_t *value)
 	buf_puts(&text, "");
 	if (json_dump_callback(value, append_json, &text, JSON_INDENT(4) | JSON_ENCODE_ANY) != 0)
 		mem_exhausted();
-	text_append_safe_json(&out->text, text.data, text.len);
+	buf_put_safe(&out->text, text.data, text.len);
 	out_end_line(out);
 	if (out->text.len >= FLUSH_AT)
 		out_flush(out);

@@ -5,14 +5,7 @@
 #include <string.h>
 #include <wchar.h>
 
-#define REPLACEMENT "\xEF\xBF\xBD" /* U+FFFD */
-
-bool text_is_unsafe(uint32_t c)
-{
-	return c < 0x20 || (c >= 0x7F && c <= 0x9F) || c == 0x061C || (c >= 0x200E && c <= 0x200F) ||
-	       (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) || c == 0xFEFF ||
-	       (c >= 0xFFF9 && c <= 0xFFFB) || (c >= 0xE0000 && c <= 0xE007F);
-}
+#include "common/base/utf8.h"
 
 static void append_safe(struct buf *out, const char *text, size_t len, bool ascii, bool lines)
 {
@@ -22,14 +15,14 @@ static void append_safe(struct buf *out, const char *text, size_t len, bool asci
 		size = utf8_sequence(text + at, len - at);
 		if (size == 0) {
 			size = 1;
-			buf_puts(out, ascii ? "?" : REPLACEMENT);
+			buf_puts(out, ascii ? "?" : UTF8_REPLACEMENT);
 			continue;
 		}
 		character = utf8_decode(text + at, size);
 		if (character == '\n' || character == '\t' || character == '\r')
 			buf_putc(out, lines && character != '\r' ? text[at] : ' ');
-		else if (text_is_unsafe(character) || (ascii && size > 1))
-			buf_puts(out, ascii ? "?" : REPLACEMENT);
+		else if (utf8_is_unsafe(character) || (ascii && size > 1))
+			buf_puts(out, ascii ? "?" : UTF8_REPLACEMENT);
 		else
 			buf_append(out, text + at, size);
 	}
@@ -45,28 +38,6 @@ void text_append_safe_lines(struct buf *out, const char *text, size_t len, bool 
 	append_safe(out, text, len, ascii, true);
 }
 
-void text_append_safe_json(struct buf *out, const char *json, size_t len)
-{
-	for (size_t at = 0, size; at < len; at += size) {
-		uint32_t character;
-
-		size = utf8_sequence(json + at, len - at);
-		if (size == 0) {
-			size = 1;
-			buf_puts(out, REPLACEMENT);
-			continue;
-		}
-		character = utf8_decode(json + at, size);
-		if (character == '\n' || character == '\t' || !text_is_unsafe(character))
-			buf_append(out, json + at, size);
-		else if (character < 0x10000)
-			buf_printf(out, "\\u%04x", (unsigned)character);
-		else
-			buf_printf(out, "\\u%04x\\u%04x", (unsigned)(0xD800 + ((character - 0x10000) >> 10)),
-				   (unsigned)(0xDC00 + ((character - 0x10000) & 0x3FF)));
-	}
-}
-
 bool text_has_unsafe(const char *text, size_t len)
 {
 	for (size_t at = 0, size; at < len; at += size) {
@@ -76,7 +47,7 @@ bool text_has_unsafe(const char *text, size_t len)
 		if (size == 0)
 			return true;
 		character = utf8_decode(text + at, size);
-		if (character != '\n' && character != '\t' && text_is_unsafe(character))
+		if (character != '\n' && character != '\t' && utf8_is_unsafe(character))
 			return true;
 	}
 	return false;

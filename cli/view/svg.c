@@ -6,6 +6,7 @@
 #include "cli/view/age.h"
 #include "common/base/clock.h"
 #include "common/base/mem.h"
+#include "common/base/utf8.h"
 
 /* Pixels. */
 enum {

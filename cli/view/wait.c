@@ -43,9 +43,13 @@ void role_wait_read(const struct inquiry *inquiry, const struct role_status *rol
 	int at = framework->has_spec ? framework_spec_find_role(&framework->spec, role->name) : -1;
 
 	*out = (struct role_wait){.inquiry = inquiry, .role = role};
-	if (at >= 0)
-		out->unmet = role_dependency_unmet(&framework->spec, &framework->status.attempt,
-						   &framework->spec.roles[at], role, &out->awaited, &out->all);
+	if (at >= 0 && framework->spec.roles[at].depends_count > 0) {
+		cleanup_free const struct role_status **statuses = role_statuses(&framework->spec,
+										 &framework->status.attempt);
+
+		out->unmet = role_dependency_unmet(&framework->spec, statuses, &framework->spec.roles[at], role,
+						   &out->awaited, &out->all);
+	}
 }
 
 static void depends(const struct role_wait *role, struct task_wait *wait)

@@ -48,11 +48,6 @@ void buf_json_text_if_any(struct buf *buf, const char *name, const char *text);
 /* Appends a comma unless the last byte opens an object or an array: call before each array element. */
 void buf_json_next(struct buf *buf);
 
-/* Length of the valid UTF-8 sequence at text (RFC 3629), or 0; len > 0. */
-size_t utf8_sequence(const char *text, size_t len);
-/* The character of such a sequence. */
-uint32_t utf8_decode(const char *text, size_t len);
-
 void buf_cleanup(struct buf *buf);
 #define cleanup_buf __attribute__((cleanup(buf_cleanup)))
 

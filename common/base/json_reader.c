@@ -5,6 +5,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/json_escape.h"
+#include "common/base/utf8.h"
 
 enum { WORD = sizeof(uint64_t), LITTLE_ENDIAN_HOST = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ };
 enum { PLAIN_MEMBER_REST = 8 /* `":false,` */ };

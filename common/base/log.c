@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/base/buf.h"
+#include "common/base/utf8.h"
 
 int log_verbosity = 0;
 static char log_prefix[64];
@@ -38,15 +39,33 @@ static void put_head(struct buf *line, char severity, const char *file, int numb
 		   base == NULL ? file : base + 1, number, log_prefix);
 }
 
+/* What comes from others must not end the line, nor change what a terminal shows of it. */
+static void make_safe(struct buf *line, size_t head)
+{
+	cleanup_buf struct buf safe = {0};
+	bool wide = false;
+
+	for (size_t i = head; i < line->len; i++) {
+		unsigned char byte = (unsigned char)line->data[i];
+
+		if (byte < 0x20 && byte != '\t')
+			line->data[i] = byte == '\n' ? ' ' : '?';
+		wide = wide || byte >= 0x7F;
+	}
+	if (!wide)
+		return;
+	buf_put_safe(&safe, line->data + head, line->len - head);
+	line->len = head;
+	buf_append(line, safe.data, safe.len);
+}
+
 /* A log that cannot be written has nowhere to complain: the rest of the line is dropped. A part of it that has been
  * written gets its end before the next one. */
 static void put_line(struct buf *line, size_t head)
 {
 	static bool cut;
 
-	for (size_t i = head; i < line->len; i++)
-		if ((unsigned char)line->data[i] < 0x20 && line->data[i] != '\t')
-			line->data[i] = line->data[i] == '\n' ? ' ' : '?';
+	make_safe(line, head);
 	buf_putc(line, '\n');
 	if (cut && write(STDERR_FILENO, "\n", 1) == 1)
 		cut = false;

@@ -266,8 +266,11 @@ static int syntax_error(struct loader *loader)
 	/* Names the tab, which editors do not show: libyaml says "character that cannot start any token". */
 	if (parser->error == YAML_SCANNER_ERROR && parser->unread > 0 && *parser->buffer.pointer == '\t')
 		return error_at(loader, &parser->problem_mark, "found a tab, expected spaces");
-	return error_at(loader, &parser->problem_mark, "%s%s%s", parser->context ? parser->context : "",
-			parser->context ? ", " : "", problem);
+	if (parser->context == NULL)
+		return error_at(loader, &parser->problem_mark, "%s", problem);
+	/* what has no end is noticed at the end of the file */
+	return error_at(loader, &parser->problem_mark, "%s that begins at %zu:%zu, %s", parser->context,
+			parser->context_mark.line + 1, parser->context_mark.column + 1, problem);
 }
 
 static int load_events(struct loader *loader)

@@ -7,6 +7,7 @@
 #include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/utf8.h"
 #include "common/config/failure.h"
 #include "common/config/read.h"
 #include "common/framework/codes.h"
@@ -207,6 +208,7 @@ static int check_codes_differ(struct reader *reader, const struct yaml_node *val
 {
 	cleanup_free const struct failure_entry **sorted = mem_calloc(spec->count, sizeof(*sorted));
 	const struct yaml_node *first;
+	char where[64] = "";
 	size_t at = spec->count, before = 0; /* the first one whose code is used already, and who uses it */
 
 	for (size_t i = 0; i < spec->count; i++)
@@ -223,9 +225,11 @@ static int check_codes_differ(struct reader *reader, const struct yaml_node *val
 	if (at == spec->count)
 		return 0;
 	first = yaml_get(value->items[before], "code");
+	if (first->file[0] != '\0')
+		snprintf(where, sizeof(where), " at %zu:%zu", first->line, first->column);
 	return yaml_error(yaml_get(value->items[at], "code"), reader->err,
-			  "%s[%zu] (code %d): code: used twice, first by %s[%zu] at %zu:%zu", what, at,
-			  spec->entries[at].code, what, before, first->line, first->column);
+			  "%s[%zu] (code %d): code: used twice, first by %s[%zu]%s", what, at, spec->entries[at].code,
+			  what, before, where);
 }
 
 int read_failure_spec(struct reader *reader, const struct yaml_node *value, const char *what, void *into)

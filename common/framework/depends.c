@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "common/base/mem.h"
 #include "common/framework/codes.h"
 
 /* Whether the Task has come so far, at any time in this attempt of the Framework. */
@@ -17,18 +18,6 @@ static bool task_reached(const struct task_status *task, enum depends_status sta
 	case DEPENDS_SUCCEEDED: break;
 	}
 	return false;
-}
-
-/* place: of the TaskRole in the spec, and mostly in the status, too. */
-static const struct role_status *find_role(const struct framework_attempt_status *attempt, size_t place,
-					   const char *name)
-{
-	if (place < attempt->role_count && strcmp(attempt->roles[place].name, name) == 0)
-		return &attempt->roles[place];
-	for (size_t r = 0; r < attempt->role_count; r++)
-		if (strcmp(attempt->roles[r].name, name) == 0)
-			return &attempt->roles[r];
-	return NULL;
 }
 
 /* Of so many Tasks of the TaskRole in the spec. Those that the status does not list yet have reached nothing: they take
@@ -60,8 +49,22 @@ static bool started(const struct role_status *role)
 	return false;
 }
 
+const struct role_status **role_statuses(const struct framework_spec *spec,
+					 const struct framework_attempt_status *attempt)
+{
+	const struct role_status **statuses = mem_calloc(spec->role_count, sizeof(*statuses));
+
+	for (size_t r = 0; r < attempt->role_count; r++) {
+		int in_spec = framework_spec_find_role(spec, attempt->roles[r].name);
+
+		if (in_spec >= 0)
+			statuses[in_spec] = &attempt->roles[r];
+	}
+	return statuses;
+}
+
 const struct role_dependency *role_dependency_unmet(const struct framework_spec *framework,
-						    const struct framework_attempt_status *attempt,
+						    const struct role_status *const *statuses,
 						    const struct task_role_spec *spec, const struct role_status *status,
 						    size_t *count, size_t *all)
 {
@@ -72,8 +75,7 @@ const struct role_dependency *role_dependency_unmet(const struct framework_spec 
 
 		const struct task_role_spec *role = &framework->roles[dependency->role];
 
-		*count = awaited(find_role(attempt, dependency->role, role->name), role->task_number,
-				 dependency->status, all);
+		*count = awaited(statuses[dependency->role], role->task_number, dependency->status, all);
 		if (*count > 0)
 			return dependency;
 	}

@@ -15,11 +15,12 @@ static struct request *look_up(const struct requests *requests, const char *name
 	return NULL;
 }
 
+/* NULL: there are REQUESTS_MAX others already. */
 static struct request *find(struct requests *requests, const char *name)
 {
 	struct request *found = look_up(requests, name);
 
-	if (found != NULL)
+	if (found != NULL || requests->count == REQUESTS_MAX)
 		return found;
 	requests->items = mem_realloc(requests->items, requests->count + 1, sizeof(*requests->items));
 	requests->items[requests->count] = (struct request){.name = mem_strdup(name)};
@@ -28,8 +29,12 @@ static struct request *find(struct requests *requests, const char *name)
 
 void requests_add(struct requests *sum, const struct requests *other, int64_t times)
 {
-	for (size_t i = 0; i < other->count; i++)
-		quantity_add_times(&find(sum, other->items[i].name)->quantity, &other->items[i].quantity, times);
+	for (size_t i = 0; i < other->count; i++) {
+		struct request *own = find(sum, other->items[i].name);
+
+		if (own != NULL)
+			quantity_add_times(&own->quantity, &other->items[i].quantity, times);
+	}
 }
 
 static void raise_to(struct requests *requests, const struct requests *other)
@@ -37,7 +42,7 @@ static void raise_to(struct requests *requests, const struct requests *other)
 	for (size_t i = 0; i < other->count; i++) {
 		struct request *own = find(requests, other->items[i].name);
 
-		if (quantity_less(&own->quantity, &other->items[i].quantity))
+		if (own != NULL && quantity_less(&own->quantity, &other->items[i].quantity))
 			own->quantity = other->items[i].quantity;
 	}
 }
@@ -48,6 +53,14 @@ void requests_free(struct requests *requests)
 		free(requests->items[i].name);
 	free(requests->items);
 	*requests = (struct requests){0};
+}
+
+static void set(struct requests *requests, const char *name, const struct quantity *quantity)
+{
+	struct request *own = find(requests, name);
+
+	if (own != NULL)
+		own->quantity = *quantity;
 }
 
 /* Reads the list (requests, limits, overhead), whose values replace earlier ones of the same name. */
@@ -62,7 +75,7 @@ static void read_list(const json_t *list, struct requests *out)
 		struct quantity quantity;
 
 		if (text != NULL && quantity_parse(text, &quantity) == 0)
-			find(out, name)->quantity = quantity;
+			set(out, name, &quantity);
 	}
 }
 
@@ -143,11 +156,11 @@ static void read_of_pod(const json_t *pod_spec, struct requests *out)
 		const char *name = limits.items[i].name;
 
 		if (is_of_pods(name) && (is_hugepages(name) || look_up(out, name) == NULL))
-			find(out, name)->quantity = limits.items[i].quantity;
+			set(out, name, &limits.items[i].quantity);
 	}
 	for (size_t i = 0; i < requests.count; i++)
 		if (is_of_pods(requests.items[i].name))
-			find(out, requests.items[i].name)->quantity = requests.items[i].quantity;
+			set(out, requests.items[i].name, &requests.items[i].quantity);
 	requests_free(&limits);
 	requests_free(&requests);
 }

@@ -7,6 +7,10 @@
 
 #include "common/base/quantity.h"
 
+/* Resources of different names that are added up; further ones are left out. Nobody checks a template's names before
+ * its Pods, and a user may name 100 000. */
+enum { REQUESTS_MAX = 32 };
+
 struct request {
 	char *name; /* "cpu", "nvidia.com/gpu" */
 	struct quantity quantity;

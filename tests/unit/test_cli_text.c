@@ -20,6 +20,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/random.h"
+#include "common/base/utf8.h"
 #include "common/base/yaml.h"
 
 /* ---- safe text --------------------------------------------------------------------------------------------------- */
@@ -81,7 +82,7 @@ static void test_documents(void **state)
 	struct error err = {.message = ""};
 
 	(void)state;
-	text_append_safe_json(&safe, json, strlen(json));
+	buf_put_safe(&safe, json, strlen(json));
 	assert_false(text_has_unsafe(safe.data, safe.len));
 	read = json_parse(safe.data, safe.len, &err);
 	assert_true(json_equal(read, value));

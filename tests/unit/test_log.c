@@ -124,6 +124,41 @@ static void a_sink_gets_all(void **state)
 	close(ends[0]);
 }
 
+/* What others wrote neither ends the line nor changes what a terminal shows. JSON keeps its value. */
+static void others_text_is_safe(void **state)
+{
+	static const struct {
+		const char *text;
+		const char *expected;
+	} rows[] = {
+		{"a\033[2J\nb\tc", "a?[2J b\tc"},
+		{"x\302\2332J\177", "x\\u009b2J\\u007f"},
+		{"\342\200\256exe.txt \363\240\200\201", "\\u202eexe.txt \\udb40\\udc01"},
+		{"caf\303\251 \346\227\245", "caf\303\251 \346\227\245"},
+		{"\233x", "\357\277\275x"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		int ends[2], err = dup(STDERR_FILENO);
+		char line[256];
+		ssize_t len;
+
+		make_pipe(ends);
+		dup2(ends[1], STDERR_FILENO);
+		log_info("%s|", rows[i].text);
+		dup2(err, STDERR_FILENO);
+		close(err);
+		close(ends[1]);
+		len = read(ends[0], line, sizeof(line) - 1);
+		close(ends[0]);
+		assert_true(len > 0);
+		line[len] = '\0';
+		*strchr(line, '|') = '\0';
+		assert_string_equal(strstr(line, "] ") + 2, rows[i].expected);
+	}
+}
+
 /* What comes again and again is written when it changes, and now and then. */
 static void repetitions_are_few(void **state)
 {
@@ -148,6 +183,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lines_are_whole),
+		cmocka_unit_test(others_text_is_safe),
 		cmocka_unit_test(a_sink_gets_all),
 		cmocka_unit_test(repetitions_are_few),
 	};

@@ -195,11 +195,35 @@ static void test_requests_of_pods(void **state)
 		"{'cpu':'1'}");
 }
 
+/* Resources of more names than a Pod has: they cost no time that others would notice, and leave those before them
+ * whole. */
+static void test_many_names(void **state)
+{
+	cleanup_json json_t *limits = json_pack("{s:s}", "cpu", "1");
+	cleanup_json json_t *spec = json_pack("{s:[{s:{s:O}}]}", "containers", "resources", "limits", limits);
+	struct requests requests = {0};
+
+	(void)state;
+	for (int i = 0; i < 40000; i++) {
+		cleanup_free char *name = mem_printf("x.y/%d", i);
+
+		json_object_set_new(limits, name, json_integer(1));
+	}
+	requests_of_pod(spec, &requests);
+	assert_int_equal(requests.count, REQUESTS_MAX);
+	assert_string_equal(requests.items[0].name, "cpu");
+	requests_free(&requests);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_read),     cmocka_unit_test(test_refused),          cmocka_unit_test(test_added),
-		cmocka_unit_test(test_requests), cmocka_unit_test(test_requests_of_pods),
+		cmocka_unit_test(test_read),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_added),
+		cmocka_unit_test(test_requests),
+		cmocka_unit_test(test_requests_of_pods),
+		cmocka_unit_test(test_many_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -63,7 +63,8 @@ static void test_refused(void **state)
 		 "spec.podFailureSpec[0] (code 5): podPatterns[0].nameRegex: found the string \"(\", expected a "
 		 "regular "
 		 "expression in RE2 syntax"},
-		{"[{'code':5,'podPatterns':[{}]},{'code':5,'podPatterns':[{}]}]", "used twice"},
+		{"[{'code':5,'podPatterns':[{}]},{'code':5,'podPatterns':[{}]}]",
+		 "spec.podFailureSpec[1] (code 5): code: used twice, first by spec.podFailureSpec[0]"},
 	};
 
 	(void)state;

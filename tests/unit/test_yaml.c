@@ -133,6 +133,8 @@ static void test_refused(void **state)
 	assert_refused("a: !!set {}\n", "t.yaml:1:4: tag");
 	assert_refused("a: [1, 2\nb: 3\n", "t.yaml:2:");
 	assert_refused("a: b: c\n", "t.yaml:1:5: mapping values are not allowed");
+	assert_refused("a: \"x\nb: 1\nc: 2\n",
+		       "t.yaml:4:1: while scanning a quoted scalar that begins at 1:4, found unexpected end of stream");
 	assert_refused("a:\n\t- x\n", "t.yaml:2:1: found a tab, expected spaces");
 	assert_refused("a:\n  b: 1\n\tc: 2\n", "t.yaml:3:1: found a tab, expected spaces");
 	assert_refused("a: 1\n\tb: 2\n", "t.yaml:2:1: found a tab, expected spaces");

@@ -1,0 +1,42 @@
+/* See hash.h. The product of two 64-bit numbers, folded, mixes all their bits; whoever does not know the key can say nothing
+ * about it. */
+#include "common/base/hash.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "common/base/random.h"
+
+static uint64_t key[2];
+
+__attribute__((constructor)) static void make_key(void)
+{
+	struct random random;
+
+	random_init(&random);
+	key[0] = random_u64(&random);
+	key[1] = random_u64(&random) | 1;
+}
+
+static uint64_t mix(uint64_t a, uint64_t b)
+{
+	unsigned __int128 product = (unsigned __int128)a * b;
+
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+unsigned hash_keyed(const void *data, size_t len)
+{
+	const char *at = data;
+	uint64_t hash = key[0] ^ len;
+	uint64_t word = 0;
+
+	for (; len > sizeof(word); len -= sizeof(word), at += sizeof(word)) {
+		memcpy(&word, at, sizeof(word));
+		hash = mix(hash ^ word, key[1]);
+	}
+	word = 0;
+	memcpy(&word, at, len);
+	hash = mix(hash ^ word, key[1]);
+	return (unsigned)(hash ^ hash >> 32);
+}
