@@ -141,7 +141,16 @@ static void on_released(void *arg)
 	ev_break(((struct jobs *)arg)->loop, EVBREAK_ALL);
 }
 
-static const struct lease_handler lease_handler = {.led = on_led, .deposed = on_deposed, .released = on_released};
+static void on_restored(void *arg)
+{
+	struct jobs *jobs = arg;
+
+	jobs->exit_code = EXIT_FAILURE;
+	ev_break(jobs->loop, EVBREAK_ALL);
+}
+
+static const struct lease_handler lease_handler = {
+	.led = on_led, .deposed = on_deposed, .restored = on_restored, .released = on_released};
 
 /* A second signal ends it at once. */
 static void on_end(void *arg)

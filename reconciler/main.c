@@ -100,7 +100,18 @@ static void on_absent(void *arg, enum object_kind kind, uint32_t shard, const st
 static void on_complete(void *arg, const struct bus_snapshot_end *end)
 {
 	struct process *process = arg;
+	const char *found;
+	const char *known;
 
+	if (store_went_back(&process->reconciler, end, &found, &known)) {
+		log_error("the watcher's Frameworks are of resourceVersion %s, after %s: the API server's store was "
+			  "restored "
+			  "from a backup. This process ends, because what it knows is of no use any more",
+			  found, known);
+		process->exit_code = EXIT_FAILURE;
+		ev_break(process->loop, EVBREAK_ALL);
+		return;
+	}
 	gather_our_part(process);
 	store_complete(&process->reconciler, end);
 	log_info("%u shards are complete, %u Frameworks cached", shard_set_count(&end->shards),

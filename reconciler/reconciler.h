@@ -8,6 +8,7 @@
 
 #include "common/base/hash.h"
 #include "common/base/random.h"
+#include "common/base/version.h"
 #include "common/bus/message.h"
 #include "common/kube/client.h"
 #include "common/serve/metrics.h"
@@ -121,6 +122,7 @@ struct reconciler {
 	bool live;
 	int64_t live_since_ms;
 	bool leaving;                    /* the process shuts down: it only writes statuses */
+	struct version_mark seen;        /* versions of Frameworks */
 	int64_t stranger_quiet_until_ms; /* until then no further 404 of another server is logged */
 
 	/* queue */
@@ -240,6 +242,10 @@ void store_absent(struct reconciler *reconciler, enum object_kind kind, uint32_t
 		  const struct bus_absent *absent);
 void store_granted(struct reconciler *reconciler, const struct shard_set *shards);
 void store_complete(struct reconciler *reconciler, const struct bus_snapshot_end *end);
+/* Whether a snapshot is older than what the store met VERSION_SETTLED_MS ago: the API server's store was restored from
+ * a backup, or the watcher is that far behind. *found and *known are its version and that one. */
+bool store_went_back(const struct reconciler *reconciler, const struct bus_snapshot_end *end, const char **found,
+		     const char **known);
 void store_revoked(struct reconciler *reconciler, const struct shard_set *shards);
 /* Adds the shards of orphans with calls in flight. */
 void store_draining(const struct reconciler *reconciler, struct shard_set *out);

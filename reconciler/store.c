@@ -165,6 +165,8 @@ static bool is_own_write(struct reconciler *reconciler, const char *text, size_t
 
 	if (!object_identity_read(text, len, &identity))
 		return false;
+	version_mark_note(&reconciler->seen, identity.resource_version,
+			  reconciler->ports.boot_ms(reconciler->ports.context));
 	HASH_FIND_STR(reconciler->items, identity.key, item);
 	if (item != NULL && item->folded != NULL)
 		rest_begin(item);
@@ -387,6 +389,17 @@ void store_complete(struct reconciler *reconciler, const struct bus_snapshot_end
 		queue_add(item);
 		store_release(item);
 	}
+}
+
+bool store_went_back(const struct reconciler *reconciler, const struct bus_snapshot_end *end, const char **found,
+		     const char **known)
+{
+	*found = "";
+	*known = version_mark_settled(&reconciler->seen, reconciler->ports.boot_ms(reconciler->ports.context));
+	for (size_t i = 0; i < end->scope_count; i++)
+		if (version_compare(end->scopes[i].resource_version[KIND_FRAMEWORK], *found) > 0)
+			*found = end->scopes[i].resource_version[KIND_FRAMEWORK];
+	return version_compare(*found, *known) < 0;
 }
 
 void store_revoked(struct reconciler *reconciler, const struct shard_set *shards)

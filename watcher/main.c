@@ -127,7 +127,13 @@ static void on_released(void *arg)
 	finish(arg);
 }
 
-static const struct lease_handler lease_handler = {.led = on_led, .deposed = on_deposed, .released = on_released};
+static void on_restored(void *arg)
+{
+	stop(arg, EXIT_FAILURE);
+}
+
+static const struct lease_handler lease_handler = {
+	.led = on_led, .deposed = on_deposed, .restored = on_restored, .released = on_released};
 
 /* A standby says nothing on the bus, nor does a leader from the moment on that another one may lead (ARCHITECTURE.md
  * §3.5): its peers look for another. */

@@ -25,3 +25,23 @@ int version_compare(const char *a, const char *b)
 		return a_len < b_len ? -1 : 1;
 	return strcmp(a, b);
 }
+
+void version_mark_note(struct version_mark *mark, const char *version, int64_t now_ms)
+{
+	if (version == NULL || strlen(version) >= VERSION_SIZE || version_compare(version, mark->newest) <= 0)
+		return;
+	if (now_ms - mark->former_ms >= VERSION_SETTLED_MS) {
+		memcpy(mark->settled, mark->former, VERSION_SIZE);
+		memcpy(mark->former, mark->newest, VERSION_SIZE);
+		mark->former_ms = now_ms;
+	}
+	strcpy(mark->newest, version);
+	mark->newest_ms = now_ms;
+}
+
+const char *version_mark_settled(const struct version_mark *mark, int64_t now_ms)
+{
+	if (now_ms - mark->newest_ms >= VERSION_SETTLED_MS)
+		return mark->newest;
+	return now_ms - mark->former_ms >= VERSION_SETTLED_MS ? mark->former : mark->settled;
+}

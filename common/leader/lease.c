@@ -13,6 +13,7 @@
 #include "common/base/log_last.h"
 #include "common/base/mem.h"
 #include "common/base/random.h"
+#include "common/base/version.h"
 #include "common/config/config.h"
 #include "common/leader/identity.h"
 
@@ -36,9 +37,12 @@ struct lease {
 	char identity[ELECTION_IDENTITY_SIZE];
 	struct election *election;
 	json_t *stored[ELECTION_OBJECTS]; /* as last answered; NULL: none */
+	char newest[ELECTION_OBJECTS][VERSION_SIZE];
+	bool went_back; /* one of them is older than that */
 	/* what the owner's handlers were called with */
 	bool leading;
 	uint64_t term;
+	bool restored;
 	bool released;
 	enum election_object asked;
 	struct kube_call *call;   /* at most one */
@@ -220,10 +224,15 @@ static char *write_object(const struct lease *lease, const struct election_reque
 
 /* ---- reports ---------------------------------------------------------------------------------------------------- */
 
+static const char *kind_name(const struct lease *lease)
+{
+	return lease->asked == ELECTION_LEASE ? "Lease" : "ConfigMap";
+}
+
 static void complain(struct lease *lease, const char *message)
 {
-	cleanup_free char *text = mem_printf("the %s %s/%s: %s", lease->asked == ELECTION_LEASE ? "Lease" : "ConfigMap",
-					     lease->ns, lease->names[lease->asked], message);
+	cleanup_free char *text = mem_printf("the %s %s/%s: %s", kind_name(lease), lease->ns,
+					     lease->names[lease->asked], message);
 
 	if (log_is_news(&lease->complaint, clock_boot_ms(), text))
 		log_warning("%s", text);
@@ -272,6 +281,10 @@ static void notify_owner(struct lease *lease)
 			 election_former_until_ms(election) > 0 ? ", after another leader" : "");
 		lease->handler->led(lease->arg, election_epoch(election), election_former_until_ms(election));
 	}
+	if (lease->went_back && !lease->restored) {
+		lease->restored = true;
+		lease->handler->restored(lease->arg);
+	}
 	if (!lease->released && lease->release_until_ms != 0 &&
 	    (election_released(election) || clock_boot_ms() >= lease->release_until_ms)) {
 		lease->released = true;
@@ -307,6 +320,24 @@ static enum election_outcome outcome_of(const struct kube_answer *answer)
 	return ELECTION_FAILED;
 }
 
+/* One request is out at a time, and the store itself answers each: versions only grow, unless it was restored. */
+static void check_version(struct lease *lease, const json_t *object)
+{
+	const char *version = json_str(json_path(object, "metadata", NULL), "resourceVersion");
+	char *newest = lease->newest[lease->asked];
+
+	if (version == NULL || strlen(version) >= VERSION_SIZE)
+		return;
+	if (version_compare(version, newest) >= 0) {
+		strcpy(newest, version);
+	} else if (!lease->went_back) {
+		log_error("the %s %s/%s has resourceVersion %s, after %s: the API server's store was restored from a "
+			  "backup. This process ends, because what it knows is of no use any more",
+			  kind_name(lease), lease->ns, lease->names[lease->asked], version, newest);
+		lease->went_back = true;
+	}
+}
+
 static void on_answer(void *arg, const struct kube_answer *answer)
 {
 	struct lease *lease = arg;
@@ -335,8 +366,10 @@ static void on_answer(void *arg, const struct kube_answer *answer)
 		json_decref(*stored);
 		*stored = outcome == ELECTION_ANSWERED ? json_incref(object) : NULL;
 	}
-	if (outcome == ELECTION_ANSWERED)
+	if (outcome == ELECTION_ANSWERED) {
 		(lease->asked == ELECTION_LEASE ? read_lease : read_record)(object, &seen);
+		check_version(lease, object);
+	}
 	json_decref(object);
 	election_answered(lease->election, outcome, outcome == ELECTION_ANSWERED ? &seen : NULL, clock_boot_ms());
 	held = election_seen(lease->election);

@@ -24,6 +24,9 @@ struct lease_handler {
 	 * election_former_until_ms(). */
 	void (*led)(void *arg, uint64_t epoch, int64_t former_until_ms);
 	void (*deposed)(void *arg);
+	/* Once: the Lease or the record has a version from before one that was read or written: the API server's store
+	 * was restored from a backup. What this process knows of the cluster is of no use any more. */
+	void (*restored)(void *arg);
 	/* Once, after lease_release(): the Lease was released, was not ours, or could not be released in time. */
 	void (*released)(void *arg);
 };

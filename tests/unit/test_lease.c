@@ -53,6 +53,7 @@ struct fixture {
 	size_t led;
 	size_t deposed;
 	size_t released;
+	size_t restored;
 	uint64_t epoch;
 	int64_t former_until_ms;
 };
@@ -153,12 +154,18 @@ static void on_deposed(void *arg)
 	assert_false(lease_leads(f->lease));
 }
 
+static void on_restored(void *arg)
+{
+	((struct fixture *)arg)->restored++;
+}
+
 static void on_released(void *arg)
 {
 	((struct fixture *)arg)->released++;
 }
 
-static const struct lease_handler handler = {.led = on_led, .deposed = on_deposed, .released = on_released};
+static const struct lease_handler handler = {
+	.led = on_led, .deposed = on_deposed, .restored = on_restored, .released = on_released};
 
 static void start(struct fixture *f, enum election_grants grants)
 {
@@ -565,6 +572,36 @@ static void test_holder_dead(void **state)
 	stop(&f);
 }
 
+/* The store is what it was before: its leader, and one that waits, notice it by versions that went back. */
+static void test_store_restored(void **state)
+{
+	static const bool others[] = {false, true};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+		struct fixture f = {.lease_ms = 100000, .version = 98};
+		json_t *backup;
+		size_t requests;
+
+		start(&f, ELECTION_GRANTS_MEMBERS);
+		assert_true(run_until_count(f.loop, &f.led, 1, limit_s));
+		if (others[i])
+			json_object_set_new(json_object_get(f.stored, "spec"), "holderIdentity", json_string("b"));
+		backup = json_deep_copy(f.stored);
+		store(&f, json_deep_copy(f.stored));
+		requests = f.requests;
+		assert_true(run_until_count(f.loop, &f.requests, requests + 3, limit_s));
+		assert_int_equal(f.restored, 0);
+		json_decref(f.stored);
+		f.stored = backup;
+		assert_true(run_until_count(f.loop, &f.restored, 1, limit_s));
+		requests = f.requests;
+		assert_true(run_until_count(f.loop, &f.requests, requests + 3, limit_s));
+		assert_int_equal(f.restored, 1);
+		stop(&f);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -572,6 +609,7 @@ int main(void)
 		cmocka_unit_test(test_takes_over_foreign),
 		cmocka_unit_test(test_tries_again),
 		cmocka_unit_test(test_lease_deleted),
+		cmocka_unit_test(test_store_restored),
 		cmocka_unit_test(test_record_refused),
 		cmocka_unit_test(test_deposed_by_another),
 		cmocka_unit_test(test_deposed_by_silence),

@@ -327,6 +327,29 @@ static void known_versions(void **state)
 	}
 }
 
+/* A snapshot that is older than what was met long ago shows a restored store; one that lags a little does not. */
+static void store_restored(void **state)
+{
+	struct world *world = *state;
+	struct bus_scope scopes[2] = {
+		{.ns = (char *)"a", .resource_version = {(char *)"6", (char *)"9", (char *)"9"}},
+		{.ns = (char *)"ns", .resource_version = {(char *)"6", (char *)"9", (char *)"9"}},
+	};
+	struct bus_snapshot_end end = {.scopes = scopes, .scope_count = 2};
+	const char *found;
+	const char *known;
+
+	assert_false(store_went_back(&world->reconciler, &end, &found, &known));
+	show_framework(world);
+	assert_false(store_went_back(&world->reconciler, &end, &found, &known));
+	world->now_ms += VERSION_SETTLED_MS;
+	assert_true(store_went_back(&world->reconciler, &end, &found, &known));
+	assert_string_equal(found, "6");
+	assert_string_equal(known, "7");
+	scopes[1].resource_version[KIND_FRAMEWORK] = (char *)"7";
+	assert_false(store_went_back(&world->reconciler, &end, &found, &known));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -342,6 +365,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(former_of_the_gone, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(pods_that_outlive_it, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(known_versions, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(store_restored, world_set_up, world_tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
