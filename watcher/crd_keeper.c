@@ -28,6 +28,7 @@ struct crd_keeper {
 	struct kube_call *call; /* at most one */
 	bool freed;             /* waits for that call's callback */
 	bool established;
+	bool was_ours; /* the stored one was the same as ours at some time */
 	bool writes;
 	bool tried;       /* to write, since it was last seen to be ours */
 	bool written;     /* just now: the next read checks the result */
@@ -149,7 +150,7 @@ static void write_crd(struct crd_keeper *keeper, const json_t *stored)
 		log_v(1, "writing the CRD " CRD_NAME " again");
 	else if (stored == NULL)
 		log_info("creating the CRD " CRD_NAME);
-	else if (keeper->established)
+	else if (keeper->was_ours)
 		log_warning("the CRD " CRD_NAME " was changed by another client: restoring it");
 	else
 		log_info("updating the CRD " CRD_NAME);
@@ -180,6 +181,7 @@ static void on_read(void *arg, const struct kube_answer *answer)
 		}
 	}
 	ours = crd_need(stored) == CRD_CURRENT;
+	keeper->was_ours = keeper->was_ours || ours;
 	if (ours || !keeper->writes) {
 		keeper->tried = false;
 		keeper->retry_ms = keeper->options.retry_ms;

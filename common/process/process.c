@@ -154,7 +154,7 @@ static void on_hangup(struct ev_loop *loop, ev_signal *signal, int events)
 	(void)events;
 	if (*signals->client == NULL)
 		return;
-	log_info("reading credentials again");
+	log_info("reading the files of credentials again");
 	kube_client_reload(*signals->client);
 	if (signals->reloaded != NULL)
 		signals->reloaded(signals->arg);
