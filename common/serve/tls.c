@@ -10,16 +10,15 @@
 #include "common/base/mem.h"
 #include "common/serve/internal.h"
 
-enum { CHAIN_MAX = 8, LOOK_MS = 1000, RETIRED_MS = 10 * 60 * 1000, FILE_MAX = 1024 * 1024 };
+enum { CHAIN_MAX = 8, LOOK_MS = 1000, FILE_MAX = 1024 * 1024 };
 
-/* One reading of the files. Handshakes in progress may still use a replaced one: it is freed ten minutes later, when
- * each of them has long ended or timed out. */
+/* One reading of the files. Handshakes in progress may still use a replaced one: it stays, some KiB for each renewal.
+ */
 struct material {
 	struct material *older;
 	gnutls_pcert_st chain[CHAIN_MAX];
 	unsigned chain_len;
 	gnutls_privkey_t key;
-	int64_t retired_ms; /* 0: in use */
 };
 
 static struct {
@@ -75,28 +74,20 @@ static int load_key(struct material *material, const struct buf *pem, struct err
 }
 
 /* While files are being replaced one may already be new and the other not. */
-static int check_pair(const struct material *material, struct error *err)
+static int check_pair(const struct buf *cert, const struct buf *key, struct error *err)
 {
-	unsigned char of_cert[64];
-	unsigned char of_key[64];
-	size_t cert_len = sizeof(of_cert);
-	size_t key_len = sizeof(of_key);
-	gnutls_pubkey_t public_key;
-	int result = gnutls_pubkey_init(&public_key);
+	const gnutls_datum_t cert_datum = {(unsigned char *)cert->data, (unsigned)cert->len};
+	const gnutls_datum_t key_datum = {(unsigned char *)key->data, (unsigned)key->len};
+	gnutls_certificate_credentials_t pair;
+	int result = gnutls_certificate_allocate_credentials(&pair);
 
-	if (result == 0)
-		result = gnutls_pubkey_import_privkey(public_key, material->key, 0, 0);
-	if (result == 0)
-		result = gnutls_pubkey_get_key_id(public_key, GNUTLS_KEYID_USE_SHA256, of_key, &key_len);
-	gnutls_pubkey_deinit(public_key);
-	if (result == 0)
-		result = gnutls_pubkey_get_key_id(material->chain[0].pubkey, GNUTLS_KEYID_USE_SHA256, of_cert,
-						  &cert_len);
-	if (result < 0)
-		return error_set(err, "key %s: %s", tls.key_file, gnutls_strerror(result));
-	if (cert_len != key_len || memcmp(of_cert, of_key, key_len) != 0)
+	if (result == 0) {
+		result = gnutls_certificate_set_x509_key_mem(pair, &cert_datum, &key_datum, GNUTLS_X509_FMT_PEM);
+		gnutls_certificate_free_credentials(pair);
+	}
+	if (result == GNUTLS_E_CERTIFICATE_KEY_MISMATCH)
 		return error_set(err, "key %s does not belong to certificate %s", tls.key_file, tls.cert_file);
-	return 0;
+	return result < 0 ? error_set(err, "key %s: %s", tls.key_file, gnutls_strerror(result)) : 0;
 }
 
 static struct material *load(struct error *err)
@@ -107,38 +98,20 @@ static struct material *load(struct error *err)
 
 	if (read_file("--tls-cert", tls.cert_file, &cert, err) == 0 &&
 	    read_file("--tls-key", tls.key_file, &key, err) == 0 && load_chain(material, &cert, err) == 0 &&
-	    load_key(material, &key, err) == 0 && check_pair(material, err) == 0)
+	    load_key(material, &key, err) == 0 && check_pair(&cert, &key, err) == 0)
 		return material;
 	material_free(material);
 	return NULL;
 }
 
-static void free_retired(int64_t now_ms)
-{
-	struct material **link = &tls.material;
-
-	while (*link != NULL) {
-		struct material *material = *link;
-
-		if (material->retired_ms == 0 || now_ms < material->retired_ms + RETIRED_MS) {
-			link = &material->older;
-			continue;
-		}
-		*link = material->older;
-		material_free(material);
-	}
-}
-
 static void refresh(void)
 {
-	int64_t now_ms = clock_boot_ms();
 	struct file_stamp cert = file_stamp_now(tls.cert_file);
 	struct file_stamp key = file_stamp_now(tls.key_file);
 	struct material *fresh;
 	struct error err;
 
-	tls.looked_ms = now_ms;
-	free_retired(now_ms);
+	tls.looked_ms = clock_boot_ms();
 	if (file_stamp_same(&cert, &tls.cert_stamp) && file_stamp_same(&key, &tls.key_stamp))
 		return;
 	tls.cert_stamp = cert; /* what does not load now is not tried again before it changes again */
@@ -149,7 +122,6 @@ static void refresh(void)
 		return;
 	}
 	log_info("read certificate %s again", tls.cert_file);
-	tls.material->retired_ms = now_ms;
 	fresh->older = tls.material;
 	tls.material = fresh;
 }
