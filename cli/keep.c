@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/file.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
 
@@ -37,21 +38,6 @@ static int open_new(const char *name, char **path)
 	return -1;
 }
 
-static int write_all(int fd, const char *text, size_t len)
-{
-	while (len > 0) {
-		ssize_t written = write(fd, text, len);
-
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written < 0)
-			return -1;
-		text += written;
-		len -= (size_t)written;
-	}
-	return fsync(fd);
-}
-
 int keep_object(const json_t *object, const char *name, char **path, struct error *err)
 {
 	cleanup_free char *text = json_text(object);
@@ -61,7 +47,7 @@ int keep_object(const json_t *object, const char *name, char **path, struct erro
 
 	if (fd < 0)
 		result = error_set_errno(err, errno, "create %s", file);
-	else if (write_all(fd, text, strlen(text)) < 0)
+	else if (file_write(fd, text, strlen(text)) < 0)
 		result = error_set_errno(err, errno, "write %s", file);
 	if (fd >= 0)
 		close(fd);

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/file.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 
@@ -85,21 +86,6 @@ int injector_write(struct buf *out, const struct gang *gang, struct error *err)
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */
 
-static int write_all(int fd, const char *data, size_t len)
-{
-	while (len > 0) {
-		ssize_t count = write(fd, data, len);
-
-		if (count < 0 && errno == EINTR)
-			continue;
-		if (count < 0)
-			return -1;
-		data += count;
-		len -= (size_t)count;
-	}
-	return 0;
-}
-
 static int write_file(const char *directory, const char *name, mode_t mode, const char *data, size_t len,
 		      struct error *err)
 {
@@ -109,7 +95,7 @@ static int write_file(const char *directory, const char *name, mode_t mode, cons
 
 	if (fd < 0)
 		return error_set_errno(err, errno, "create %s", temporary);
-	if (write_all(fd, data, len) < 0 || fchmod(fd, mode) < 0 || fsync(fd) < 0) {
+	if (fchmod(fd, mode) < 0 || file_write(fd, data, len) < 0) {
 		error_set_errno(err, errno, "write %s", temporary);
 		close(fd);
 		unlink(temporary);

@@ -71,3 +71,18 @@ int file_read(const char *path, size_t max, struct buf *out, struct file_stamp *
 		return -1;
 	return out->len - begin > max ? error_set(err, "%s: longer than %zu bytes", path, max) : 0;
 }
+
+int file_write(int fd, const char *data, size_t len)
+{
+	while (len > 0) {
+		ssize_t count = write(fd, data, len);
+
+		if (count < 0 && errno == EINTR)
+			continue;
+		if (count < 0)
+			return -1;
+		data += count;
+		len -= (size_t)count;
+	}
+	return fsync(fd);
+}

@@ -28,4 +28,7 @@ int file_read(const char *path, size_t max, struct buf *out, struct file_stamp *
 /* Appends the content of an open file of any kind, but stops behind max bytes. path is for *err. */
 int file_read_fd(int fd, const char *path, size_t max, struct buf *out, struct error *err);
 
+/* Writes all of it, to the disk. 0, or -1 and errno. */
+int file_write(int fd, const char *data, size_t len);
+
 #endif
