@@ -1,10 +1,10 @@
 /* Regular expressions of podFailureSpec: RE2 syntax as Go users write it (CONTRACT.md §8), matched by PCRE2.
  *
- * A pattern is checked against RE2's syntax and rewritten where PCRE2 reads it differently. So patterns that RE2
- * refuses are refused at load (lookaround, backreferences, recursion, conditionals, atomic groups, possessive
- * quantifiers, verbs, comments, flags other than imsU, unknown escapes, counts past 1000, nested ones multiplied), and
- * patterns that both accept match as in RE2: `$` without m only at the very end, `\s` without the vertical tab, `\v`
- * the vertical tab alone, classes such as \w and \d ASCII only. Matches are leftmost-first. */
+ * A pattern is rewritten where PCRE2 reads RE2's syntax differently, and what PCRE2 adds is refused at load
+ * (lookaround, backreferences, recursion, conditionals, atomic groups, possessive quantifiers, verbs, comments, flags
+ * other than imsU, unknown escapes). So patterns of RE2 match as in RE2: `$` without m only at the very end, `\s`
+ * without the vertical tab, `\v` the vertical tab alone, classes such as \w and \d ASCII only. Matches are
+ * leftmost-first. */
 #ifndef FRAMEWORK_PATTERN_H
 #define FRAMEWORK_PATTERN_H
 
@@ -22,7 +22,7 @@ enum {
 
 struct pattern;
 
-/* NULL and *err (with the offset in bytes from 0 where that is known) when source is not a regular expression of RE2.
+/* NULL and *err (with the offset in bytes from 0 where that is known) when source is no regular expression.
  * Free with pattern_free. */
 struct pattern *pattern_compile(const char *source, struct error *err);
 void pattern_free(struct pattern *pattern); /* NULL is fine */

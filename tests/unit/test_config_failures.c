@@ -111,7 +111,7 @@ static void test_failure_refused(void **state)
 		 "string \"(\", expected a regular expression in RE2 syntax: "},
 		{PATTERN("reasonRegex: 'a(?=b)'"),
 		 "podPatterns[0].reasonRegex: found the string \"a(?=b)\", expected a "
-		 "regular expression in RE2 syntax: offset 1: lookaround is not"},
+		 "regular expression in RE2 syntax: offset 1: (?= is not"},
 		{PATTERN("messageRegex: 137"), "podPatterns[0].messageRegex: found the integer 137, expected a string"},
 		{PATTERN("containers: [{}, {nameRegex: '['}]"), "podPatterns[0].containers[1].nameRegex: found"},
 		{PATTERN("containers: [null]"), "podPatterns[0].containers[0]: found null, expected a mapping"},
