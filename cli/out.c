@@ -14,7 +14,6 @@
 #include "cli/text.h"
 #include "cli/yaml_write.h"
 #include "common/base/mem.h"
-#include "common/base/utf8.h"
 
 enum { FLUSH_AT = 64 * 1024, WIDTH_USUAL = 80, WIDTH_LEAST = 20 };
 

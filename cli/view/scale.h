@@ -23,7 +23,7 @@ int scale_wish_parse(const char *text, struct scale_wish *out, struct error *err
  * than the new taskNumber is lowered to it; both are tested, too. remarks: appends what may surprise; may be NULL. The
  * caller decrefs. NULL and *err if the Framework has no such TaskRole; with code ERANGE if a TaskRole is named twice,
  * if all TaskRoles would have more than FRAMEWORK_TASKS_MAX Tasks together (CONTRACT.md §2.2), or if the Framework
- * would become malformed (§2.14). */
+ * would become malformed (CONTRACT.md §2.14). */
 json_t *scale_patch(const json_t *framework, const struct scale_wish *wishes, size_t count, bool adjust,
 		    struct buf *remarks, struct error *err);
 /* Whether the Framework has all numbers already that the patch, made from it, sets. */

@@ -48,6 +48,10 @@ void buf_json_text_if_any(struct buf *buf, const char *name, const char *text);
 /* Appends a comma unless the last byte opens an object or an array: call before each array element. */
 void buf_json_next(struct buf *buf);
 
+/* Appends text in which each unsafe character other than line ends and tabs is an escape of JSON (RFC 8259 §7), and
+ * bytes that are not UTF-8 are U+FFFD. JSON text stays valid and keeps its value. */
+void buf_put_safe(struct buf *out, const char *text, size_t len);
+
 void buf_cleanup(struct buf *buf);
 #define cleanup_buf __attribute__((cleanup(buf_cleanup)))
 

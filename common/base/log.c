@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "common/base/buf.h"
-#include "common/base/utf8.h"
 
 int log_verbosity = 0;
 static char log_prefix[64];

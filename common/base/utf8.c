@@ -52,25 +52,3 @@ bool utf8_is_unsafe(uint32_t c)
 	       (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) || c == 0xFEFF ||
 	       (c >= 0xFFF9 && c <= 0xFFFB) || (c >= 0xE0000 && c <= 0xE007F);
 }
-
-void buf_put_safe(struct buf *out, const char *text, size_t len)
-{
-	for (size_t at = 0, size; at < len; at += size) {
-		uint32_t character;
-
-		size = utf8_sequence(text + at, len - at);
-		if (size == 0) {
-			size = 1;
-			buf_puts(out, UTF8_REPLACEMENT);
-			continue;
-		}
-		character = utf8_decode(text + at, size);
-		if (character == '\n' || character == '\t' || !utf8_is_unsafe(character))
-			buf_append(out, text + at, size);
-		else if (character < 0x10000)
-			buf_printf(out, "\\u%04x", (unsigned)character);
-		else
-			buf_printf(out, "\\u%04x\\u%04x", (unsigned)(0xD800 + ((character - 0x10000) >> 10)),
-				   (unsigned)(0xDC00 + ((character - 0x10000) & 0x3FF)));
-	}
-}

@@ -6,8 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/base/buf.h"
-
 #define UTF8_REPLACEMENT "\xEF\xBF\xBD" /* U+FFFD */
 
 /* Length of the valid sequence at text, or 0; len > 0. */
@@ -17,9 +15,5 @@ uint32_t utf8_decode(const char *text, size_t len);
 /* Whether a character can change what a terminal shows of others: the control characters of ASCII and of ISO 6429
  * (U+0080 to U+009F), line separators, and the characters that change the direction of writing (Unicode Annex 9). */
 bool utf8_is_unsafe(uint32_t character);
-
-/* Appends text in which each unsafe character other than line ends and tabs is an escape of JSON (RFC 8259 §7), and
- * bytes that are not UTF-8 are U+FFFD. JSON text stays valid and keeps its value. */
-void buf_put_safe(struct buf *out, const char *text, size_t len);
 
 #endif

@@ -35,7 +35,7 @@ void version_mark_note(struct version_mark *mark, const char *version, int64_t n
 		memcpy(mark->former, mark->newest, VERSION_SIZE);
 		mark->former_ms = now_ms;
 	}
-	strcpy(mark->newest, version);
+	memcpy(mark->newest, version, strlen(version) + 1);
 	mark->newest_ms = now_ms;
 }
 

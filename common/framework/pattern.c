@@ -138,13 +138,13 @@ static const char *copy_group(const char *at, struct buf *out, struct error *err
 /* The end of a quantifier at text, or NULL: a brace that is none means itself. */
 static const char *quantifier_end(const char *text)
 {
-	const char *end = text + 1;
+	const char *end;
 
 	if (*text == '*' || *text == '+' || *text == '?')
-		return end;
-	end += strspn(end, DIGITS);
-	if (*text != '{' || end == text + 1)
+		return text + 1;
+	if (*text != '{' || !isdigit((unsigned char)text[1]))
 		return NULL;
+	end = text + 1 + strspn(text + 1, DIGITS);
 	if (*end == ',')
 		end += 1 + strspn(end + 1, DIGITS);
 	return *end == '}' ? end + 1 : NULL;

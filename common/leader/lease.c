@@ -329,7 +329,7 @@ static void check_version(struct lease *lease, const json_t *object)
 	if (version == NULL || strlen(version) >= VERSION_SIZE)
 		return;
 	if (version_compare(version, newest) >= 0) {
-		strcpy(newest, version);
+		memcpy(newest, version, strlen(version) + 1);
 	} else if (!lease->went_back) {
 		log_error("the %s %s/%s has resourceVersion %s, after %s: the API server's store was restored from a "
 			  "backup. This process ends, because what it knows is of no use any more",

@@ -72,11 +72,6 @@ bool kueue_time_over(const struct framework *framework);
 
 /* Whether it wants to run. */
 bool kueue_wants_quota(const struct framework *framework);
-/* Whether nothing is left to do but to let go of its Workload: it is gone; or it has a spec that cannot be read, and is
- * on its way out or waits for its admission. */
-bool kueue_only_releases(const struct framework *framework);
-/* Whether the decisions that calls about the Workload rest on are stored (CONTRACT.md §12). */
-bool kueue_decisions_stored(const struct framework *framework);
 /* Whether the Workload asks for the quota that the Framework needs. */
 bool kueue_asks_for_this(const struct framework *framework, const struct workload *workload);
 /* The lookup of an object without a namespace, by "resourceflavors/NAME"; NULL: there is none. */
@@ -93,6 +88,12 @@ void kueue_sync(struct reconcile *reconcile);
 void kueue_release(struct reconcile *reconcile);
 
 /* ---- workload.c: what it needs, and bodies ---- */
+
+/* Whether nothing is left to do but to let go of its Workload: it is gone; or it has a spec that cannot be read, and is
+ * on its way out or waits for its admission. */
+bool kueue_only_releases(const struct framework *framework);
+/* Whether the decisions that calls about the Workload rest on are stored (CONTRACT.md §12). */
+bool kueue_decisions_stored(const struct framework *framework);
 
 /* The next step about the Workload. */
 enum kueue_step {

@@ -5,7 +5,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "reconciler/sync/kueue.h"
-#include "reconciler/sync/rules.h"
+#include "reconciler/sync/state.h"
 
 const struct slot *kueue_slot(const struct framework *framework)
 {
@@ -70,23 +70,6 @@ bool kueue_wants_quota(const struct framework *framework)
 	return framework->exists && framework->problem == NULL && kueue_managed(framework) &&
 	       framework->deletion_time == 0 && !framework->spec.suspend &&
 	       framework->spec.execution_type == EXECUTION_START;
-}
-
-bool kueue_only_releases(const struct framework *framework)
-{
-	if (framework->problem == NULL)
-		return !framework->exists;
-	return framework->deletion_time != 0 || (framework->status.admission == NULL && framework_at_rest(framework));
-}
-
-static uint64_t decided(const struct framework *framework)
-{
-	return framework->decided > framework->kueue.decided ? framework->decided : framework->kueue.decided;
-}
-
-bool kueue_decisions_stored(const struct framework *framework)
-{
-	return kueue_only_releases(framework) || framework->written >= decided(framework);
 }
 
 bool kueue_asks_for_this(const struct framework *framework, const struct workload *workload)

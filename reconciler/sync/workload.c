@@ -377,6 +377,23 @@ static bool is_former(const struct framework *framework)
 
 /* ---- steps ---- */
 
+bool kueue_only_releases(const struct framework *framework)
+{
+	if (framework->problem == NULL)
+		return !framework->exists;
+	return framework->deletion_time != 0 || (framework->status.admission == NULL && framework_at_rest(framework));
+}
+
+static uint64_t decided(const struct framework *framework)
+{
+	return framework->decided > framework->kueue.decided ? framework->decided : framework->kueue.decided;
+}
+
+bool kueue_decisions_stored(const struct framework *framework)
+{
+	return kueue_only_releases(framework) || framework->written >= decided(framework);
+}
+
 /* No Pod exists, and none will: its quota may go to others. */
 static bool is_idle(const struct framework *framework)
 {

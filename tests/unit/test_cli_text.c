@@ -20,7 +20,6 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/random.h"
-#include "common/base/utf8.h"
 #include "common/base/yaml.h"
 
 /* ---- safe text --------------------------------------------------------------------------------------------------- */

@@ -18,7 +18,7 @@ static void test_settled(void **state)
 	(void)state;
 	assert_string_equal(version_mark_settled(&mark, 5000), "");
 	for (long second = 1; second < 1000; second++) {
-		char version[16];
+		char version[24];
 		long settled;
 
 		snprintf(version, sizeof(version), "%ld", second);
