@@ -4,18 +4,15 @@
 
 #include <stdint.h>
 #include <string.h>
-
-#include "common/base/random.h"
+#include <sys/random.h>
 
 static uint64_t key[2];
 
 __attribute__((constructor)) static void make_key(void)
 {
-	struct random random;
-
-	random_init(&random);
-	key[0] = random_u64(&random);
-	key[1] = random_u64(&random) | 1;
+	if (getrandom(key, sizeof(key), 0) != (ssize_t)sizeof(key))
+		abort(); /* cannot fail for 16 bytes once the kernel has booted */
+	key[1] |= 1;
 }
 
 static uint64_t mix(uint64_t a, uint64_t b)
