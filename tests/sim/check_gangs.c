@@ -11,18 +11,43 @@
 /* What is served is known for a minute. */
 enum { OVERDUE_MS = 30 * 1000, KNOWN_MS = 60 * 1000, BACKOFF_MS = 60 * 1000, UNDONE_MS = 10 * 1000, UNDONE_MAX = 40 };
 
-/* Tasks of the stored status that are in the spec and not Completed. */
-static int64_t uncompleted(struct object *framework)
+static int64_t count_completed(const json_t *role)
+{
+	int64_t count = 0;
+	size_t i;
+	const json_t *task;
+
+	json_array_foreach(json_object_get(role, "taskStatuses"), i, task)
+		count += !json_bool(task, "deletionPending", false) && state_of(task) == STATE_COMPLETED;
+	return count;
+}
+
+/* Tasks of the stored status that are not Completed, or that others take the places of. */
+static int64_t possible(struct object *framework)
 {
 	int64_t count = 0;
 	size_t r;
-	size_t i;
 	const json_t *role;
-	const json_t *task;
 
 	json_array_foreach(json_object_get(attempt_of(status_of(framework)), "taskRoleStatuses"), r, role)
-		json_array_foreach(json_object_get(role, "taskStatuses"), i, task)
-			count += !json_bool(task, "deletionPending", false) && state_of(task) != STATE_COMPLETED;
+		count += (int64_t)json_array_size(json_object_get(role, "taskStatuses")) - count_completed(role);
+	return count;
+}
+
+/* Tasks of the spec that are not Completed. */
+static int64_t uncompleted(struct object *framework)
+{
+	const json_t *spec = json_object_get(framework->json, "spec");
+	int64_t count = 0;
+	size_t r;
+	const json_t *role;
+
+	json_array_foreach(json_object_get(attempt_of(status_of(framework)), "taskRoleStatuses"), r, role) {
+		const json_t *in_spec = json_find(json_object_get(spec, "taskRoles"), "name", json_str(role, "name"));
+
+		if (in_spec != NULL)
+			count += json_int(in_spec, "taskNumber", 0) - count_completed(role);
+	}
 	return count;
 }
 
@@ -57,9 +82,9 @@ void check_gang_sent(const struct wire *wire)
 	framework = framework_of(world, owner);
 	if (framework == NULL || member_blind(wire->member) || !may_act(wire->member, framework->ns, framework->name))
 		return;
-	if (gangs_min(body) > (uncompleted(framework) > 0 ? uncompleted(framework) : 1))
+	if (gangs_min(body) > (possible(framework) > 0 ? possible(framework) : 1))
 		violated(world, "%s %s waits for %d Pods, and %d Tasks can have one", wire->method, wire->path,
-			 (int)gangs_min(body), (int)uncompleted(framework));
+			 (int)gangs_min(body), (int)possible(framework));
 }
 
 /* The backoff of one process allows twelve in that time; others may take over its shards. */

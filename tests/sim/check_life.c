@@ -189,11 +189,12 @@ static bool by_backoff(const struct decision *decision, const json_t *spec)
 	int64_t expected_sec = json_int(backoff, "initialSec", 0);
 	bool conflict = decision->role == NULL && delay_sec <= CONFLICT_DELAY_MAX_SEC;
 
+	if (backoff != NULL && is_set(attempt, "runTime") &&
+	    json_time(attempt, "completionTime") - json_time(attempt, "runTime") >=
+		    json_int(backoff, "resetAfterSec", 600))
+		former = 0;
 	if (backoff == NULL || code_of(decision->is) == CODE_SUSPEND_FRAMEWORK_REQUESTED)
 		return count == former && (delay_sec == 0 || conflict);
-	if (is_set(attempt, "runTime") && json_time(attempt, "completionTime") - json_time(attempt, "runTime") >=
-						  json_int(backoff, "resetAfterSec", 600))
-		former = 0;
 	for (int64_t i = 0; i < former && expected_sec < most_sec; i++)
 		expected_sec *= 2;
 	if (expected_sec > most_sec)
