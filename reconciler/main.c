@@ -48,7 +48,8 @@ struct process {
 	struct process_signals signals;
 	ev_timer drain;
 	int64_t drain_until_ms;
-	bool left; /* this process has sent its departure to the bus */
+	uint64_t epoch; /* of the last complete snapshot */
+	bool left;      /* this process has sent its departure to the bus */
 	bool pool;
 	int exit_code;
 };
@@ -103,15 +104,18 @@ static void on_complete(void *arg, const struct bus_snapshot_end *end)
 	const char *found;
 	const char *known;
 
-	if (store_went_back(&process->reconciler, end, &found, &known)) {
+	/* of another watcher than the last one: a watcher that was there meanwhile notices it by itself, and ends */
+	if (session_epoch(bus_client_session(process->bus)) != process->epoch &&
+	    store_went_back(&process->reconciler, end, &found, &known)) {
 		log_error("the watcher's Frameworks are of resourceVersion %s, after %s: the API server's store was "
-			  "restored "
-			  "from a backup. This process ends, because what it knows is of no use any more",
+			  "restored from "
+			  "a backup. This process ends, because what it knows is of no use any more",
 			  found, known);
 		process->exit_code = EXIT_FAILURE;
 		ev_break(process->loop, EVBREAK_ALL);
 		return;
 	}
+	process->epoch = session_epoch(bus_client_session(process->bus));
 	gather_our_part(process);
 	store_complete(&process->reconciler, end);
 	log_info("%u shards are complete, %u Frameworks cached", shard_set_count(&end->shards),

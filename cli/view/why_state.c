@@ -431,8 +431,7 @@ bool why_too_many(const struct inquiry *inquiry, struct why *why)
 	why_brief(why, "%lld Tasks, at most %d", count, FRAMEWORK_TASKS_MAX);
 	why_say(why,
 		"The TaskRoles of Framework %s have %lld Tasks together, expected at most %d. The controller adds no "
-		"Task "
-		"until the spec has fewer.",
+		"Task until the spec has fewer.",
 		framework->name, count, FRAMEWORK_TASKS_MAX);
 	why_change(why, inquiry, "Reduce taskNumber:", "framework scale", " ROLE=N");
 	return true;

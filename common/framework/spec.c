@@ -167,6 +167,7 @@ static int read_roles(const struct json_field *spec, struct framework_spec *out,
 		if (read_depends_on(&item, out, i, err) < 0)
 			return -1;
 	}
+	out->too_many_tasks = framework_spec_task_count(out) > FRAMEWORK_TASKS_MAX;
 	return 0;
 }
 

@@ -117,6 +117,7 @@ struct framework_spec {
 	struct task_role_spec *roles;
 	size_t role_count;
 	bool has_dependencies;          /* some TaskRole has dependsOn */
+	bool too_many_tasks;            /* more than FRAMEWORK_TASKS_MAX in all */
 	struct task_role_spec *by_name; /* the same ones: an object has room for 80 000 */
 };
 

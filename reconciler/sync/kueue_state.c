@@ -67,9 +67,10 @@ bool kueue_holds(const struct framework *framework)
 /* Whether the Framework wants to run. */
 bool kueue_wants_quota(const struct framework *framework)
 {
-	return framework->exists && framework->problem == NULL && kueue_managed(framework) &&
-	       framework->deletion_time == 0 && !framework->spec.suspend &&
-	       framework->spec.execution_type == EXECUTION_START;
+	const struct framework_spec *spec = &framework->spec;
+
+	return framework->exists && framework->problem == NULL && !spec->too_many_tasks && kueue_managed(framework) &&
+	       framework->deletion_time == 0 && !spec->suspend && spec->execution_type == EXECUTION_START;
 }
 
 bool kueue_asks_for_this(const struct framework *framework, const struct workload *workload)
@@ -77,6 +78,8 @@ bool kueue_asks_for_this(const struct framework *framework, const struct workloa
 	const char *request = workload_request(workload);
 	size_t len = strcspn(request, "/");
 
+	if (framework->spec.too_many_tasks) /* it keeps the Tasks that it has */
+		return true;
 	return framework->kueue.request != NULL && len == strcspn(framework->kueue.request, "/") &&
 	       strncmp(request, framework->kueue.request, len) == 0;
 }

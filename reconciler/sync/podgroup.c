@@ -53,7 +53,7 @@ static void report_unavailable(struct reconcile *reconcile, const char *trouble)
 /* ---- how many ---- */
 
 /* Tasks of the TaskRole in the spec that have a Pod or can get one now. Those that take the places of Tasks with
- * deletionPending are not in the status yet. */
+ * deletionPending are not in the status yet; of too many, none is added. */
 static int64_t role_members(const struct framework *framework, size_t role)
 {
 	const struct role_work *work = &framework->roles[role];
@@ -62,7 +62,8 @@ static int64_t role_members(const struct framework *framework, size_t role)
 	if (in_spec < 0 || (framework->spec.roles[in_spec].depends_count > 0 && work->depends != DEPENDS_OVER &&
 			    work->creation_pending > 0))
 		return 0;
-	return framework->spec.roles[in_spec].task_number - work->completed;
+	return (framework->spec.too_many_tasks ? work->live : framework->spec.roles[in_spec].task_number) -
+	       work->completed;
 }
 
 /* 0: there is none left. */

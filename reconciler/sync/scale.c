@@ -48,8 +48,9 @@ static void look_at_pod(struct framework *framework, size_t role, size_t index)
 	slot_mark_dirty(framework, task_slot(framework, role, index));
 }
 
-/* want is 0 for a role that is gone from the spec. Returns whether a Task was added, replaced or marked. */
-static bool scale_role(struct reconcile *reconcile, size_t role, size_t want, bool *wait)
+/* want is 0 for a role that is gone from the spec. Returns whether a Task was added, replaced or marked: without grow,
+ * only marked. */
+static bool scale_role(struct reconcile *reconcile, size_t role, size_t want, bool grow, bool *wait)
 {
 	struct framework *framework = reconcile->framework;
 	struct role_status *status = &framework->status.attempt.roles[role];
@@ -75,7 +76,7 @@ static bool scale_role(struct reconcile *reconcile, size_t role, size_t want, bo
 		role_remove_last_task(framework, role);
 		framework_touch(reconcile, WRITE_RUNNING);
 	}
-	for (size_t i = 0; i < want && i < status->task_count; i++) {
+	for (size_t i = 0; grow && i < want && i < status->task_count; i++) {
 		if (!may_leave(reconcile, role, i, wait))
 			continue;
 		if (reconcile->config->snapshot_task_deletion)
@@ -85,7 +86,7 @@ static bool scale_role(struct reconcile *reconcile, size_t role, size_t want, bo
 		look_at_pod(framework, role, i);
 		changed = true;
 	}
-	while (status->task_count < want) {
+	while (grow && status->task_count < want) {
 		role_append_task(reconcile, role);
 		look_at_pod(framework, role, status->task_count - 1);
 		changed = true;
@@ -93,22 +94,17 @@ static bool scale_role(struct reconcile *reconcile, size_t role, size_t want, bo
 	return changed;
 }
 
-/* Whether the spec has more Tasks than a status has room for; then none is added. One Event for each such spec. */
-static bool too_many_tasks(struct reconcile *reconcile)
+/* The spec has more Tasks than a status has room for: none is added. One Event for each such spec. */
+static void report_too_many(struct reconcile *reconcile)
 {
 	struct framework *framework = reconcile->framework;
-	int64_t count = framework_spec_task_count(&framework->spec);
 
-	if (count <= FRAMEWORK_TASKS_MAX)
-		return false;
 	if (framework->too_many_reported != framework->generation)
 		plan_event(reconcile->plan, true, "TooManyTasks",
-			   "The TaskRoles have %" PRId64
-			   " Tasks together, expected at most %d: the controller adds no Task "
-			   "until the spec has fewer",
-			   count, FRAMEWORK_TASKS_MAX);
+			   "The TaskRoles have %" PRId64 " Tasks together, expected at most %d: the controller adds no "
+			   "Task until the spec has fewer",
+			   framework_spec_task_count(&framework->spec), FRAMEWORK_TASKS_MAX);
 	framework->too_many_reported = framework->generation;
-	return true;
 }
 
 bool scale_to_spec(struct reconcile *reconcile)
@@ -117,22 +113,20 @@ bool scale_to_spec(struct reconcile *reconcile)
 	cleanup_free bool *listed = NULL;
 	bool changed = false;
 	bool wait = false;
-	bool grow;
+	bool grow = !framework->spec.too_many_tasks;
 
 	if (!framework->scale)
 		return false;
-	grow = !too_many_tasks(reconcile);
+	if (!grow)
+		report_too_many(reconcile);
 	listed = mem_calloc(framework->spec.role_count, sizeof(*listed));
 	for (size_t r = 0; r < framework->status.attempt.role_count; r++) {
-		const struct role_status *role = &framework->status.attempt.roles[r];
-		int in_spec = framework_spec_find_role(&framework->spec, role->name);
-		size_t want;
+		int in_spec = framework_spec_find_role(&framework->spec, framework->status.attempt.roles[r].name);
 
 		if (in_spec < 0)
 			continue;
 		listed[in_spec] = true;
-		want = (size_t)framework->spec.roles[in_spec].task_number;
-		if (scale_role(reconcile, r, grow || want < role->task_count ? want : role->task_count, &wait))
+		if (scale_role(reconcile, r, (size_t)framework->spec.roles[in_spec].task_number, grow, &wait))
 			changed = true;
 	}
 	for (size_t s = 0; s < framework->spec.role_count; s++) {
@@ -142,7 +136,7 @@ bool scale_to_spec(struct reconcile *reconcile)
 			continue;
 		scale_role(reconcile,
 			   framework_append_role(reconcile, spec->name, spec->pod_graceful_deletion_timeout_sec),
-			   grow ? (size_t)spec->task_number : 0, &wait);
+			   (size_t)spec->task_number, grow, &wait);
 		changed = true;
 	}
 	for (size_t r = 0; r < framework->status.attempt.role_count;) {
@@ -150,7 +144,7 @@ bool scale_to_spec(struct reconcile *reconcile)
 			r++;
 			continue;
 		}
-		if (scale_role(reconcile, r, 0, &wait))
+		if (scale_role(reconcile, r, 0, grow, &wait))
 			changed = true;
 		if (framework->status.attempt.roles[r].task_count == 0) {
 			framework_remove_role(framework, r);

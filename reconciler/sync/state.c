@@ -331,10 +331,13 @@ void framework_new_attempt(struct reconcile *reconcile, int32_t id)
 		const struct task_role_spec *spec = &framework->spec.roles[r];
 		size_t role = framework_append_role(reconcile, spec->name, spec->pod_graceful_deletion_timeout_sec);
 
+		if (framework->spec.too_many_tasks)
+			continue;
 		role_reserve(&attempt->roles[role], &framework->roles[role], (size_t)spec->task_number);
 		for (int32_t i = 0; i < spec->task_number; i++)
 			role_append_task(reconcile, role);
 	}
+	framework->scale = framework->spec.too_many_tasks; /* which then says so */
 	framework_touch(reconcile, WRITE_NOW);
 	framework->sweep = true;
 }

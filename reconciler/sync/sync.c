@@ -295,7 +295,6 @@ static void retry_when_due(struct reconcile *reconcile)
 	framework_enter(reconcile, STATE_CREATION_PENDING, WRITE_NOW);
 	framework_new_attempt(reconcile, status->retry.total);
 	framework->decided = framework->version;
-	framework->scale = false;
 }
 
 static void look_at_retry(struct reconcile *reconcile)
@@ -427,7 +426,6 @@ static void begin_status(struct reconcile *reconcile)
 	framework->has_status = true;
 	framework_new_attempt(reconcile, 0);
 	framework->decided = framework->version;
-	framework->scale = false;
 }
 
 /* A ConfigMap of ours that no attempt stands for (a create that came late): deleted on sight. */

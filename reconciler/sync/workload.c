@@ -316,7 +316,8 @@ static bool all_run(const struct framework *framework)
 		const struct role_status *role = &framework->status.attempt.roles[r];
 
 		for (size_t i = 0; i < role->task_count; i++)
-			if (task_waits(&role->tasks[i]) && !depends_hold(framework, r, i))
+			if (task_waits(&role->tasks[i]) &&
+			    (role->tasks[i].state != STATE_CREATION_PENDING || !depends_hold(framework, r, i)))
 				return false;
 	}
 	return framework->status.state == STATE_RUNNING;

@@ -196,6 +196,20 @@ static void test_rescale_while_held(void **state)
 	}
 }
 
+/* Of more Tasks than a status has room for none is added: the group waits for none of them. */
+static void test_too_many(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_two_running(&w);
+	world_edit(&w, "{'gang':{'scheduler':'Volcano'},'taskRoles':[{'name':'a','taskNumber':2" NEVER
+		       "},{'name':'z','taskNumber':10000" NEVER "}]}");
+	world_settle(&w);
+	assert_members(&w, "f-0", 2);
+	world_end(&w);
+}
+
 /* A Task completes, and another one is added while the server has yet to lower the number for the first: the Pod waits
  * for that answer, and for the next number. */
 static void test_rescale_while_lowered(void **state)
@@ -403,6 +417,7 @@ int main(void)
 		cmocka_unit_test(test_patch_is_persisted_first),
 		cmocka_unit_test(test_rescale),
 		cmocka_unit_test(test_rescale_down_and_up),
+		cmocka_unit_test(test_too_many),
 		cmocka_unit_test(test_rescale_while_held),
 		cmocka_unit_test(test_rescale_while_lowered),
 		cmocka_unit_test(test_new_attempt),

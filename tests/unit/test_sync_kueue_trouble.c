@@ -373,6 +373,9 @@ static void test_pods_ready_with_dependencies(void **state)
 	world_pass(&w, 2);
 	assert_non_null(world_pod(&w, "f-b-0"));
 	assert_string_equal(condition(&w, "PodsReady", "reason"), "WaitForRecovery");
+	world_restart(&w);
+	world_pass(&w, 2);
+	assert_string_equal(condition(&w, "PodsReady", "reason"), "WaitForRecovery");
 	world_pod_phase(&w, "f-b-0", "Running");
 	world_pass(&w, 2);
 	assert_string_equal(condition(&w, "PodsReady", "reason"), "Recovered");
@@ -407,6 +410,32 @@ static void test_malformed_while_it_waits(void **state)
 		assert_non_null(world_pod(&w, "f-a-1"));
 		world_end(&w);
 	}
+}
+
+/* More Tasks than a status has room for: the Framework keeps what it has, and does not wait in the queue for more. */
+static void test_too_many_tasks(void **state)
+{
+	static const char spec[] = "{'taskRoles':[{'name':'a','taskNumber':2},{'name':'z','taskNumber':9999}]}";
+	struct world w;
+
+	(void)state;
+	begin_admitted(&w, "", "", "");
+	run_all(&w);
+	world_edit(&w, spec);
+	world_pass(&w, 60);
+	assert_lacks(w.events.data, "FrameworkEvicted");
+	assert_state(&w, STATE_RUNNING);
+	assert_non_null(workload(&w));
+	world_end(&w);
+	begin(&w, "", "", "");
+	world_settle(&w);
+	world_edit(&w, spec);
+	world_pass(&w, 60);
+	assert_null(workload(&w));
+	world_edit(&w, "{'taskRoles':[{'name':'a','taskNumber':2}]}");
+	world_settle(&w);
+	assert_non_null(workload(&w));
+	world_end(&w);
 }
 
 /* An administrator's spec.active false survives a suspension by the user. */
@@ -495,6 +524,7 @@ int main(void)
 		cmocka_unit_test(test_pods_ready_until_retry),
 		cmocka_unit_test(test_pods_ready_with_dependencies),
 		cmocka_unit_test(test_malformed_while_it_waits),
+		cmocka_unit_test(test_too_many_tasks),
 		cmocka_unit_test(test_deactivated_and_suspended),
 		cmocka_unit_test(test_former_lost),
 		cmocka_unit_test(test_namesake_takes_the_turn),

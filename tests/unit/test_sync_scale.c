@@ -63,6 +63,53 @@ static void test_too_many(void **state)
 	world_end(&w);
 }
 
+/* A new attempt of such a spec has no Tasks: the first one, after a suspension, after a restart. */
+static void test_too_many_from_the_start(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_running(&w, 3, ALWAYS);
+	edit_two(&w, 3, 10000, ",'suspend':true");
+	world_pass(&w, 60);
+	assert_state(&w, STATE_CREATION_PENDING);
+	buf_clear(&w.events);
+	edit_two(&w, 3, 10000, "");
+	assert_contains(w.events.data, "TooManyTasks");
+	assert_int_equal(task_count(&w, 0) + task_count(&w, 1), 0);
+	world_restart(&w);
+	world_pass(&w, 60);
+	assert_int_equal(task_count(&w, 0) + task_count(&w, 1), 0);
+	edit_two(&w, 3, 1, "");
+	assert_non_null(world_pod(&w, "f-a-2"));
+	assert_non_null(world_pod(&w, "f-z-0"));
+	world_end(&w);
+	world_begin_of(&w, TASK_NUMBER_MAX, NEVER "},{'name':'z','taskNumber':10000" NEVER, "", "");
+	world_settle(&w);
+	assert_contains(w.events.data, "TooManyTasks");
+	assert_int_equal(task_count(&w, 0) + task_count(&w, 1), 0);
+	world_end(&w);
+}
+
+/* Nor are Tasks replaced that an earlier edit removed. */
+static void test_too_many_replaces_none(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_running(&w, 3, "");
+	w.slow_kubelet = true;
+	edit_two(&w, 1, 0, "");
+	edit_two(&w, 3, 10000, "");
+	world_pod_gone(&w, "f-a-1");
+	world_pod_gone(&w, "f-a-2");
+	world_pass(&w, 60);
+	assert_int_equal(w.made[CALL_CREATE_POD], 0);
+	edit_two(&w, 3, 0, "");
+	assert_non_null(world_pod(&w, "f-a-2"));
+	world_end(&w);
+}
+
 /* ---- up and down ------------------------------------------------------------------------------------------------- */
 
 static void test_up(void **state)
@@ -521,6 +568,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_too_many),
+		cmocka_unit_test(test_too_many_from_the_start),
+		cmocka_unit_test(test_too_many_replaces_none),
 		cmocka_unit_test(test_up),
 		cmocka_unit_test(test_down),
 		cmocka_unit_test(test_down_then_up),
