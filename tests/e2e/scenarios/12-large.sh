@@ -42,14 +42,17 @@ run_large_automatic() {
 }
 
 # More than any object has room for: an Event says so, others do not notice, and it can be deleted. More Tasks than a
-# Framework may have: an Event names the limit.
+# Framework may have: an Event names the limit, none is added, and it can be stopped.
 run_large_vast() {
     create 'fw("vast"; [role("a"; 9000; {})]) | .spec.executionType = "Create" | .spec.description = ("0123456789" * 140000)'
     wait_event vast StatusRefused "is not stored"
     create 'fw("many"; [range(2) | role("a\(.)"; 6000; {})])'
-    wait_event many Malformed "12000 Tasks .* at most 10000"
+    wait_event many TooManyTasks "12000 Tasks .* at most 10000"
     create 'fw("other"; [role("a"; 1; ends(0; 0))])'
     wait_completed other
+    patch_framework many '{"spec": {"executionType": "Stop"}}'
+    wait_completed many
+    expect "Tasks" "$(framework many '[.status.attemptStatus.taskRoleStatuses[].taskStatuses | length] | add')" 0
     api DELETE "$(frameworks_path)/vast" >/dev/null
     wait_absent_framework vast
 }
