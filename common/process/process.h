@@ -46,21 +46,22 @@ enum process_option {
 	PROCESS_VERSION,
 };
 
-/* For getopt_long(), with "v:h". Put the program's own options before them, and an empty one after them; also
+/* For getopt_long(), with "v:h"; --v=N as all components of Kubernetes take it. Put the program's own options before
+ * them, and an empty one after them; also
  * {"name", required_argument, NULL, PROCESS_NAME}, if it connects to the watcher. */
-#define PROCESS_OPTIONS                                                                                         \
-	{"bus", required_argument, NULL, PROCESS_BUS}, {"bus-keys", required_argument, NULL, PROCESS_BUS_KEYS}, \
-		{"bus-insecure", no_argument, NULL, PROCESS_BUS_INSECURE},                                      \
-		{"config", required_argument, NULL, PROCESS_CONFIG},                                            \
-		{"strict-config", no_argument, NULL, PROCESS_STRICT_CONFIG},                                    \
-		{"kubeconfig", required_argument, NULL, PROCESS_KUBECONFIG},                                    \
-		{"context", required_argument, NULL, PROCESS_CONTEXT},                                          \
-		{"address", required_argument, NULL, PROCESS_ADDRESS},                                          \
-		{"http", required_argument, NULL, PROCESS_HTTP},                                                \
-		{"http-insecure", no_argument, NULL, PROCESS_HTTP_INSECURE},                                    \
-		{"help", no_argument, NULL, PROCESS_HELP},                                                      \
-	{                                                                                                       \
-		"version", no_argument, NULL, PROCESS_VERSION                                                   \
+#define PROCESS_OPTIONS                                                                                           \
+	{"bus", required_argument, NULL, PROCESS_BUS}, {"bus-keys", required_argument, NULL, PROCESS_BUS_KEYS},   \
+		{"bus-insecure", no_argument, NULL, PROCESS_BUS_INSECURE},                                        \
+		{"config", required_argument, NULL, PROCESS_CONFIG},                                              \
+		{"strict-config", no_argument, NULL, PROCESS_STRICT_CONFIG},                                      \
+		{"kubeconfig", required_argument, NULL, PROCESS_KUBECONFIG},                                      \
+		{"context", required_argument, NULL, PROCESS_CONTEXT},                                            \
+		{"address", required_argument, NULL, PROCESS_ADDRESS},                                            \
+		{"http", required_argument, NULL, PROCESS_HTTP},                                                  \
+		{"http-insecure", no_argument, NULL, PROCESS_HTTP_INSECURE}, {"v", required_argument, NULL, 'v'}, \
+		{"help", no_argument, NULL, PROCESS_HELP},                                                        \
+	{                                                                                                         \
+		"version", no_argument, NULL, PROCESS_VERSION                                                     \
 	}
 
 /* The lines of --help for them. */
