@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/command_line.h"
 #include "cli/view/read.h"
 #include "common/base/clock.h"
 #include "common/base/mem.h"
@@ -220,6 +221,19 @@ static int load_doubts(struct cli *cli, struct loaded *out, struct error *err)
 
 /* ---- the whole --------------------------------------------------------------------------------------------------- */
 
+static char *flags_text(const struct options *options)
+{
+	struct buf text = {0};
+
+	command_flags(&text, options);
+	if (text.len > 0) {
+		cleanup_free char *flags = buf_steal(&text);
+
+		return mem_printf(" %s", flags);
+	}
+	return NULL;
+}
+
 int load_framework(struct cli *cli, const char *name, unsigned parts, struct loaded *out, struct error *err)
 {
 	int code;
@@ -239,6 +253,8 @@ int load_framework(struct cli *cli, const char *name, unsigned parts, struct loa
 		code = load_doubts(cli, out, err);
 	out->inquiry.framework = &out->framework;
 	out->inquiry.now = clock_wall_ms() / 1000;
+	out->flags = flags_text(&cli->options);
+	out->inquiry.flags = out->flags;
 	return code;
 }
 
@@ -250,4 +266,5 @@ void loaded_free(struct loaded *loaded)
 	json_decref(loaded->config_map);
 	json_decref(loaded->service);
 	json_decref(loaded->lease);
+	free(loaded->flags);
 }

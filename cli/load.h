@@ -27,6 +27,7 @@ struct loaded {
 	json_t *config_map;
 	json_t *service;
 	json_t *lease;
+	char *flags;
 	struct inquiry inquiry; /* of all this */
 };
 

@@ -1,55 +1,18 @@
 /* kubectl framework exec and port-forward: these are kubectl's own; this prints the command for the Task's Pod. */
 #include <string.h>
 
+#include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/load.h"
 #include "common/base/mem.h"
 
-/* A word as a shell reads it back (POSIX.1-2017, XCU 2.2.2). */
-static void put_word(struct buf *out, const char *word)
-{
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=@,+";
-
-	if (out->len > 0)
-		buf_putc(out, ' ');
-	if (*word != '\0' && strspn(word, plain) == strlen(word)) {
-		buf_puts(out, word);
-		return;
-	}
-	buf_putc(out, '\'');
-	for (; *word != '\0'; word++) {
-		if (*word == '\'')
-			buf_puts(out, "'\\''");
-		else
-			buf_putc(out, *word);
-	}
-	buf_putc(out, '\'');
-}
-
 static void put_common(struct buf *out, const struct cli *cli, const char *command)
 {
-	const struct options *options = &cli->options;
-
-	put_word(out, "kubectl");
-	if (options->kubeconfig != NULL) {
-		put_word(out, "--kubeconfig");
-		put_word(out, options->kubeconfig);
-	}
-	if (options->context != NULL) {
-		put_word(out, "--context");
-		put_word(out, options->context);
-	}
-	if (options->as != NULL) {
-		put_word(out, "--as");
-		put_word(out, options->as);
-	}
-	for (size_t i = 0; i < options->as_group_count; i++) {
-		put_word(out, "--as-group");
-		put_word(out, options->as_groups[i]);
-	}
-	put_word(out, "-n");
-	put_word(out, cli->ns);
-	put_word(out, command);
+	command_word(out, "kubectl");
+	command_flags(out, &cli->options);
+	command_word(out, "-n");
+	command_word(out, cli->ns);
+	command_word(out, command);
 }
 
 /* The Pod of the Task that the second argument names. 0, or a code and *err. */
@@ -101,24 +64,24 @@ static int print_command(struct cli *cli, const char *command,
 
 static void put_exec(struct buf *out, const struct options *options, const char *pod)
 {
-	put_word(out, "-it");
-	put_word(out, pod);
+	command_word(out, "-it");
+	command_word(out, pod);
 	if (options->container != NULL) {
-		put_word(out, "-c");
-		put_word(out, options->container);
+		command_word(out, "-c");
+		command_word(out, options->container);
 	}
-	put_word(out, "--");
+	command_word(out, "--");
 	for (size_t i = 0; i < options->rest_count; i++)
-		put_word(out, options->rest[i]);
+		command_word(out, options->rest[i]);
 	if (options->rest_count == 0)
-		put_word(out, "sh");
+		command_word(out, "sh");
 }
 
 static void put_port_forward(struct buf *out, const struct options *options, const char *pod)
 {
-	put_word(out, pod);
+	command_word(out, pod);
 	for (size_t i = 2; i < options->argument_count; i++)
-		put_word(out, options->arguments[i]);
+		command_word(out, options->arguments[i]);
 }
 
 int command_exec(struct cli *cli)

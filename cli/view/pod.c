@@ -47,14 +47,25 @@ static void read_init(struct pod_view *pod)
 
 	json_array_foreach(json_path(pod->object, "status", "initContainerStatuses", NULL), i, status) {
 		const char *name = view_text(status, "name");
+		const json_t *spec = spec_of_init(pod, name);
 
-		if (json_path(status, "state", "running", NULL) == NULL)
+		/* a sidecar goes on beside the others */
+		if (json_path(status, "state", "running", NULL) == NULL ||
+		    strcmp(view_text(spec, "restartPolicy"), "Always") == 0)
 			continue;
 		pod->init = name;
-		pod->in_barrier = strstr(name, BARRIER) != NULL ||
-				  strstr(view_text(spec_of_init(pod, name), "image"), BARRIER) != NULL;
+		pod->in_barrier = strstr(name, BARRIER) != NULL || strstr(view_text(spec, "image"), BARRIER) != NULL;
 		return;
 	}
+}
+
+/* It has ended, not for the first time, and the kubelet has yet to say when it starts it again. */
+static bool between_restarts(const json_t *status)
+{
+	const json_t *ended = json_path(status, "state", "terminated", NULL);
+
+	return json_int(ended, "exitCode", 0) != 0 && json_int(status, "restartCount", 0) > 0 &&
+	       json_path(status, "lastState", "terminated", NULL) != NULL;
 }
 
 static void read_containers(struct pod_view *pod)
@@ -67,6 +78,10 @@ static void read_containers(struct pod_view *pod)
 		const json_t *waiting = json_path(status, "state", "waiting", NULL);
 		const char *reason = json_str(waiting, "reason");
 
+		if (!pending && pod->crashing == NULL && between_restarts(status)) {
+			pod->crashing = view_text(json_path(status, "state", "terminated", NULL), "reason");
+			pod->crash_message = "";
+		}
 		if (reason == NULL || *reason == '\0')
 			continue;
 		if (pending && pod->creating == NULL)

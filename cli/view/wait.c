@@ -112,7 +112,7 @@ static struct task_wait pending_wait(const struct pod_wait *of, const struct tas
 	};
 
 	return (struct task_wait){
-		.kind = kinds[of->kind],
+		.kind = strcmp(of->reason, "CrashLoopBackOff") == 0 ? WAIT_CRASH : kinds[of->kind],
 		.reason = of->reason,
 		.message = of->message,
 		.since = of->since != 0                    ? of->since

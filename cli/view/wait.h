@@ -23,6 +23,7 @@ struct inquiry {
 	const json_t *lease;      /* the watchers' Lease, or NULL */
 	bool stale;               /* the status did not follow the spec, or did not come, while somebody looked */
 	int64_t now;              /* unix seconds */
+	const char *flags; /* what the user gave to reach the cluster, for commands: " --context prod"; NULL: nothing */
 };
 
 /* Tasks that wait for the same. */

@@ -14,11 +14,27 @@ static bool (*const rules[])(const struct inquiry *inquiry, struct why *why) = {
 	why_too_many,    why_tasks_wait, why_running,    why_between,
 };
 
+/* A command that is copied has to reach the same cluster. */
+static void add_flags(struct why *why, const char *flags)
+{
+	for (size_t i = 0; flags != NULL && i < why->advice_count; i++) {
+		char **command = &why->advice[i].command;
+		char *whole;
+
+		if (*command == NULL || strncmp(*command, "kubectl ", strlen("kubectl ")) != 0)
+			continue;
+		whole = mem_printf("%s%s", *command, flags);
+		free(*command);
+		*command = whole;
+	}
+}
+
 void why_explain(const struct inquiry *inquiry, struct why *out)
 {
 	*out = (struct why){.kind = ""};
 	for (size_t i = 0; i < ARRAY_LEN(rules) && !rules[i](inquiry, out); i++)
 		continue;
+	add_flags(out, inquiry->flags);
 	if (out->brief == NULL)
 		why_brief(out, "%s", "");
 }

@@ -73,14 +73,18 @@ static void describe_lease(const struct inquiry *inquiry, struct why *why)
 			 holder);
 }
 
+/* A controller gives a Framework its status within seconds. */
+enum { NEW_SEC = 60 };
+
 bool why_no_controller(const struct inquiry *inquiry, struct why *why)
 {
 	const struct framework_view *framework = inquiry->framework;
+	bool new = !framework->begun && !inquiry->stale && inquiry->now - framework->creation_time < NEW_SEC;
 	char age[WHY_AGE_SIZE];
 
 	if (framework->begun && (!inquiry->stale || framework->status.observed_generation >= framework->generation))
 		return false;
-	if (!framework->begun && !inquiry->stale) {
+	if (new) {
 		why->kind = "new";
 		why_brief(why, "new");
 		why_say(why, "Framework %s was created %s ago, and the controller has not looked at it yet.",

@@ -491,8 +491,8 @@ static bool pod_wanted(struct framework *framework, const struct call *call, siz
 {
 	const struct task_status *task;
 
-	if (!framework_has_config_map(framework) || framework_completing(framework) || !owned_ready(framework) ||
-	    !slot_task(framework, slot_find(framework, call->name), role, index))
+	if (!framework_has_config_map(framework) || framework_completing(framework) || suspend_wanted(framework) ||
+	    !owned_ready(framework) || !slot_task(framework, slot_find(framework, call->name), role, index))
 		return false;
 	task = &framework->status.attempt.roles[*role].tasks[*index];
 	return framework->roles[*role].tasks[*index].decided == call->decided &&

@@ -153,7 +153,7 @@ static void test_filter(void **state)
 		{{.text = ""}, "alpha beta "},
 		{{.text = "ALP"}, "alpha "},
 		{{.text = "ns/b"}, "beta "},
-		{{.text = "NEW"}, "beta "}, /* what it waits for */
+		{{.text = "CONTROLLER"}, "beta "}, /* what it waits for */
 		{{.ns = "n"}, ""},
 		{{.ns = "ns", .name = "beta"}, "beta "},
 		{{.state = "waiting"}, "beta "},

@@ -10,7 +10,11 @@ static void test_nobody(void **state)
 
 	(void)state;
 	cli_world_begin(&w, ONE_ROLE, NULL);
+	w.inquiry.now -= 3600 - 59; /* 59 s old */
 	explain(&w, &why, "new", "has not looked at it yet");
+	why_free(&why);
+	w.inquiry.now = CLI_NOW;
+	explain(&w, &why, "no-controller", "it has no status, 60m after it was created");
 	why_free(&why);
 	w.inquiry.stale = true;
 	w.inquiry.lease = cli_json(
@@ -69,6 +73,11 @@ static void test_held(void **state)
 	cli_world_begin(&w, ONE_ROLE ",'executionType':'Create'", status);
 	explain(&w, &why, "not-started", "executionType is Create");
 	assert_string_equal(why.advice[0].command, "kubectl framework start f -n ns");
+	done(&w, &why);
+	cli_world_begin(&w, ONE_ROLE ",'executionType':'Create'", status);
+	w.inquiry.flags = " --context prod"; /* the command is for the same cluster */
+	explain(&w, &why, "not-started", "executionType is Create");
+	assert_string_equal(why.advice[0].command, "kubectl framework start f -n ns --context prod");
 	done(&w, &why);
 	cli_world_begin(&w, ONE_ROLE ",'suspend':true", suspended);
 	explain(&w, &why, "suspended", "none of its Pods exists");
@@ -410,6 +419,49 @@ static void test_crash(void **state)
 		      "'phase':'Running','containerStatuses':[{'name':'c','state':{'waiting':{'reason':'"
 		      "CrashLoopBackOff','message':'back-off 5m'}}}]");
 	explain(&w, &why, "crash-loop", "CrashLoopBackOff: back-off 5m");
+	why_free(&why);
+	/* between its end and the kubelet's word */
+	pod_views_free(&w.pods);
+	cli_world_pod(&w, "f-a-0", "", "",
+		      "'phase':'Running','containerStatuses':[{'name':'c','restartCount':7,'state':{'terminated':{"
+		      "'exitCode':1,'reason':'Error'}},'lastState':{'terminated':{'exitCode':1}}}]");
+	explain(&w, &why, "crash-loop", "Error");
+	done(&w, &why);
+}
+
+/* An init container that ends again and again has an image. */
+static void test_init_crash(void **state)
+{
+	cleanup_free char *task = cli_task(0, "AttemptPreparing", "");
+	struct cli_world w;
+	struct why why;
+
+	(void)state;
+	begin_tasks(&w, "AttemptPreparing", ONE_ROLE, mem_strdup(task));
+	cli_world_pod(&w, "f-a-0", "", "'nodeName':'n'",
+		      "'phase':'Pending','initContainerStatuses':[{'name':'i','restartCount':7,'state':{'waiting':{"
+		      "'reason':'CrashLoopBackOff','message':'back-off 5m'}}}]");
+	explain(&w, &why, "crash-loop", "CrashLoopBackOff");
+	done(&w, &why);
+}
+
+/* A sidecar runs beside the init container that everybody waits for. */
+static void test_sidecar(void **state)
+{
+	static const char running[] =
+		"'phase':'Pending','initContainerStatuses':[{'name':'proxy','state':{'running':{}}},"
+		"{'name':'frameworkbarrier','state':{'running':{}}}]";
+	cleanup_free char *task = cli_task(0, "AttemptPreparing", ",'podIP':'10.0.0.1'");
+	struct cli_world w;
+	struct why why;
+
+	(void)state;
+	begin_tasks(&w, "AttemptPreparing", ONE_ROLE, mem_strdup(task));
+	cli_world_pod(&w, "f-a-0", "",
+		      "'nodeName':'n','initContainers':[{'name':'proxy','restartPolicy':'Always'},{'name':"
+		      "'frameworkbarrier'}]",
+		      running);
+	explain(&w, &why, "barrier", "held by the barrier");
 	done(&w, &why);
 }
 
@@ -594,7 +646,8 @@ int main(void)
 		cmocka_unit_test(test_creation),      cmocka_unit_test(test_other_waits),
 		cmocka_unit_test(test_status_behind), cmocka_unit_test(test_depends),
 		cmocka_unit_test(test_service),       cmocka_unit_test(test_without_rights),
-		cmocka_unit_test(test_crash),         cmocka_unit_test(test_failed),
+		cmocka_unit_test(test_crash),         cmocka_unit_test(test_init_crash),
+		cmocka_unit_test(test_sidecar),       cmocka_unit_test(test_failed),
 		cmocka_unit_test(test_long_words),    cmocka_unit_test(test_classified),
 		cmocka_unit_test(test_good_ends),     cmocka_unit_test(test_triggers),
 		cmocka_unit_test(test_json),
