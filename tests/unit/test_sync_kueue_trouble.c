@@ -412,6 +412,37 @@ static void test_malformed_while_it_waits(void **state)
 	}
 }
 
+/* A creation that waits for its turn when the Framework is evicted is not sent: the Pod would lack what its flavor
+ * adds. */
+static void test_evicted_while_a_creation_waits(void **state)
+{
+	static const char evicted[] = "{'conditions':[{'type':'QuotaReserved','status':'True'},{'type':'Admitted',"
+				      "'status':'True'},{'type':'Evicted','status':'True','reason':'Preempted'}]}";
+	struct world w;
+
+	(void)state;
+	begin(&w, "", "", "");
+	world_settle(&w);
+	json_object_set_new(workload(&w), "status", json_of(admitted));
+	world_stamp(&w, workload(&w));
+	world_workload_changed(&w);
+	while (w.made[CALL_CREATE_CONFIG_MAP] == 0)
+		assert_true(world_step(&w));
+	w.hold_calls = true;
+	world_settle(&w);
+	assert_true(w.queued > 0);
+	json_object_set_new(workload(&w), "status", json_of(evicted));
+	world_stamp(&w, workload(&w));
+	world_workload_changed(&w);
+	world_reconcile(&w);
+	assert_null(w.framework->status.admission);
+	w.hold_calls = false;
+	world_settle(&w);
+	assert_int_equal(w.made[CALL_CREATE_POD], 0);
+	assert_true(suspended(&w));
+	world_end(&w);
+}
+
 /* More Tasks than a status has room for: the Framework keeps what it has, and does not wait in the queue for more. */
 static void test_too_many_tasks(void **state)
 {
@@ -525,6 +556,7 @@ int main(void)
 		cmocka_unit_test(test_pods_ready_with_dependencies),
 		cmocka_unit_test(test_malformed_while_it_waits),
 		cmocka_unit_test(test_too_many_tasks),
+		cmocka_unit_test(test_evicted_while_a_creation_waits),
 		cmocka_unit_test(test_deactivated_and_suspended),
 		cmocka_unit_test(test_former_lost),
 		cmocka_unit_test(test_namesake_takes_the_turn),
