@@ -153,9 +153,9 @@ part() {
 	*) echo "unknown part $1"; exit 2 ;;
 	esac
 }
-# qemu has no ptrace (jobs_cost, sync_cost); shows /proc of its own making (guard, lease), and itself beside the program
+# qemu has no ptrace (jobs_cost, sync_cost); shows /proc of its own making (guard, identity, lease), and itself beside the program
 # (testkubelet_runtime); and a program that cannot be started counts as started (kube_exec).
-natively='guard|jobs_cost|kube_exec|lease|sync_cost|testkubelet_runtime'
+natively='guard|identity|jobs_cost|kube_exec|lease|sync_cost|testkubelet_runtime'
 arm64='CC=aarch64-linux-gnu-gcc BUILD=build/arm64'
 # in the environment, because the make of Debian 12 does not give its variables to $(shell)
 libraries='PKG_CONFIG_LIBDIR=/usr/lib/aarch64-linux-gnu/pkgconfig:/usr/share/pkgconfig'

@@ -1,6 +1,5 @@
-/* The Lease on a server: what is written, what follows from answers, and the names of processes in it. The decisions
- * themselves are in test_election*. */
-#define _GNU_SOURCE
+/* The Lease on a server: what is written, and what follows from answers. The decisions themselves are in
+ * test_election*, the names of processes in test_identity. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -10,12 +9,6 @@
 
 #include <cmocka.h>
 #include <ev.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <sys/mount.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/base/json.h"
@@ -23,6 +16,7 @@
 #include "common/leader/identity.h"
 #include "common/leader/lease.h"
 #include "tests/unit/http_server.h"
+#include "tests/unit/named_process.h"
 
 #define PATH "/apis/coordination.k8s.io/v1/namespaces/ns/leases"
 #define RECORD_PATH "/api/v1/namespaces/ns/configmaps"
@@ -405,173 +399,6 @@ static void test_freed_in_between(void **state)
 	assert_int_equal(f.led, 0);
 }
 
-/* ---- processes -------------------------------------------------------------------------------------------------- */
-
-/* A process that has written down who it is. */
-static pid_t start_process(char *out, size_t size)
-{
-	int ends[2];
-	pid_t pid;
-
-	assert_int_equal(pipe(ends), 0);
-	pid = fork();
-	if (pid == 0) {
-		char name[ELECTION_PROCESS_SIZE];
-
-		identity_process(name, sizeof(name));
-		if (write(ends[1], name, strlen(name) + 1) < 0)
-			_exit(1);
-		pause();
-		_exit(0);
-	}
-	assert_true(pid > 0);
-	assert_true(read(ends[0], out, size) > 0);
-	close(ends[0]);
-	close(ends[1]);
-	return pid;
-}
-
-static void test_process(void **state)
-{
-	char name[ELECTION_PROCESS_SIZE];
-	char other[ELECTION_PROCESS_SIZE + 8];
-	pid_t pid = start_process(name, sizeof(name));
-
-	(void)state;
-	assert_true(strlen(name) > 0);
-	assert_false(identity_process_ended(name));
-	kill(pid, SIGSTOP);
-	assert_false(identity_process_ended(name)); /* it may go on */
-	kill(pid, SIGKILL);
-	while (!identity_process_ended(name)) /* a zombie has ended */
-		usleep(1000);
-	waitpid(pid, NULL, 0);
-	assert_true(identity_process_ended(name));
-	/* of other machines, or of before the last start of this one, nothing is known */
-	snprintf(other, sizeof(other), "x%s", name);
-	assert_false(identity_process_ended(other));
-	assert_false(identity_process_ended(""));
-	assert_false(identity_process_ended("nonsense/1/2/3"));
-	assert_false(identity_process_ended("nonsense"));
-	/* another process has its number by now */
-	identity_process(name, sizeof(name));
-	assert_false(identity_process_ended(name));
-	*strrchr(name, '/') = '\0';
-	snprintf(other, sizeof(other), "%s/1", name);
-	assert_true(identity_process_ended(other));
-}
-
-/* /proc may be mounted so that it hides others' processes: what is not seen there may run. */
-static void test_process_hidden(void **state)
-{
-	char name[ELECTION_PROCESS_SIZE];
-	pid_t running = start_process(name, sizeof(name));
-	pid_t looks = fork();
-	int status;
-
-	(void)state;
-	if (looks == 0) {
-		if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) < 0 ||
-		    mount("proc", "/proc", "proc", 0, "hidepid=2") < 0 || setuid(65534) < 0)
-			_exit(2);
-		_exit(identity_process_ended(name) ? 1 : 0);
-	}
-	assert_int_equal(waitpid(looks, &status, 0), looks);
-	kill(running, SIGKILL);
-	waitpid(running, NULL, 0);
-	assert_true(WIFEXITED(status));
-	if (WEXITSTATUS(status) == 2)
-		skip(); /* no right to mount */
-	assert_int_equal(WEXITSTATUS(status), 0);
-}
-
-/* The next Pod of a StatefulSet's name, on another machine: the one before it has ended, or it would not be there. */
-static void test_process_of_stateful_set(void **state)
-{
-	static const struct {
-		const char *name;
-		const char *ns;
-		const char *uid;
-		bool ended;
-	} rows[] = {
-		{"fc-watcher-0", "ns", "uid-2", true},
-		{"fc-watcher-0", "ns", "uid-1", false}, /* the same Pod */
-		{"fc-watcher-0", "ns", "", false},
-		{"fc-watcher-1", "ns", "uid-2", false},
-		{"watcher-0", "ns", "uid-2", false},
-		{"fc-watcher-0", "other", "uid-2", false},
-		{"", "ns", "uid-2", false},
-	};
-	char name[ELECTION_PROCESS_SIZE];
-
-	(void)state;
-	setenv("POD_UID", "uid-1", 1);
-	setenv("POD_NAMESPACE", "ns", 1);
-	setenv("STATEFULSET_POD_NAME", "fc-watcher-0", 1);
-	identity_process(name, sizeof(name));
-	assert_non_null(strstr(name, "/ns/fc-watcher-0"));
-	assert_false(identity_process_ended(name));
-	name[0] = name[0] == 'x' ? 'y' : 'x'; /* of another machine's boot */
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		setenv("POD_UID", rows[i].uid, 1);
-		setenv("POD_NAMESPACE", rows[i].ns, 1);
-		setenv("STATEFULSET_POD_NAME", rows[i].name, 1);
-		if (identity_process_ended(name) != rows[i].ended)
-			fail_msg("row %zu", i);
-	}
-	unsetenv("POD_UID");
-	unsetenv("POD_NAMESPACE");
-	unsetenv("STATEFULSET_POD_NAME");
-}
-
-/* The container of a Pod that was started again: its former processes are in a namespace that is no more. */
-static void test_process_of_pod(void **state)
-{
-	static const char *const pods[] = {"", "uid-1"};
-	char name[ELECTION_PROCESS_SIZE];
-
-	(void)state;
-	for (size_t i = 0; i < 2; i++) {
-		char *space;
-
-		setenv("POD_UID", pods[i], 1);
-		identity_process(name, sizeof(name));
-		assert_false(identity_process_ended(name));
-		space = strstr(name, "pid:[");
-		assert_non_null(space);
-		space[strlen("pid:[")] = 'x'; /* another one */
-		assert_int_equal(identity_process_ended(name), i == 1);
-		setenv("POD_UID", "uid-2", 1);
-		assert_false(identity_process_ended(name));
-	}
-	unsetenv("POD_UID");
-}
-
-/* Its holder was killed, on this machine: nobody waits for the Lease to run out, nor for its children. */
-static void test_holder_dead(void **state)
-{
-	struct fixture f = {0};
-	char name[ELECTION_PROCESS_SIZE];
-	pid_t pid = start_process(name, sizeof(name));
-	size_t reads;
-
-	(void)state;
-	store(&f, json_pack("{s:{s:s,s:{s:s,s:s,s:s}},s:{s:s,s:i,s:i,s:s}}", "metadata", "name", "x", "annotations",
-			    GRANTS, "children", MEMBER, "5000", PROCESS, name, "spec", "holderIdentity", "other",
-			    "leaseTransitions", 4, "leaseDurationSeconds", 3600, "renewTime",
-			    "2026-01-01T00:00:00.000000Z"));
-	start(&f, ELECTION_GRANTS_CHILDREN);
-	reads = f.requests;
-	assert_true(run_until_count(f.loop, &f.requests, reads + 4, limit_s));
-	assert_int_equal(f.led, 0);
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-	assert_true(run_until_count(f.loop, &f.led, 1, limit_s));
-	assert_int_equal(f.epoch, 5);
-	assert_int_equal(f.former_until_ms, 0);
-	stop(&f);
-}
-
 /* The store is what it was before: its leader, and one that waits, notice it by versions that went back. */
 static void test_store_restored(void **state)
 {
@@ -602,6 +429,31 @@ static void test_store_restored(void **state)
 	}
 }
 
+/* Its holder was killed, on this machine: nobody waits for the Lease to run out, nor for its children. */
+static void test_holder_dead(void **state)
+{
+	struct fixture f = {0};
+	char name[ELECTION_PROCESS_SIZE];
+	pid_t pid = start_process(name, sizeof(name));
+	size_t reads;
+
+	(void)state;
+	store(&f, json_pack("{s:{s:s,s:{s:s,s:s,s:s}},s:{s:s,s:i,s:i,s:s}}", "metadata", "name", "x", "annotations",
+			    GRANTS, "children", MEMBER, "5000", PROCESS, name, "spec", "holderIdentity", "other",
+			    "leaseTransitions", 4, "leaseDurationSeconds", 3600, "renewTime",
+			    "2026-01-01T00:00:00.000000Z"));
+	start(&f, ELECTION_GRANTS_CHILDREN);
+	reads = f.requests;
+	assert_true(run_until_count(f.loop, &f.requests, reads + 4, limit_s));
+	assert_int_equal(f.led, 0);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	assert_true(run_until_count(f.loop, &f.led, 1, limit_s));
+	assert_int_equal(f.epoch, 5);
+	assert_int_equal(f.former_until_ms, 0);
+	stop(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -615,10 +467,6 @@ int main(void)
 		cmocka_unit_test(test_deposed_by_silence),
 		cmocka_unit_test(test_stopped_while_it_takes_the_lease),
 		cmocka_unit_test(test_freed_in_between),
-		cmocka_unit_test(test_process),
-		cmocka_unit_test(test_process_hidden),
-		cmocka_unit_test(test_process_of_pod),
-		cmocka_unit_test(test_process_of_stateful_set),
 		cmocka_unit_test(test_holder_dead),
 	};
 

@@ -1,0 +1,316 @@
+/* kubectl framework why: Tasks that wait, also for who may not read Pods and Events. */
+#include "tests/unit/cli_why.h"
+
+static void test_images(void **state)
+{
+	struct cli_world w;
+	struct why why;
+
+	(void)state;
+	begin_tasks(&w, "AttemptPreparing", ONE_ROLE, three("AttemptPreparing", ""));
+	three_pods(&w, "", "'nodeName':'n'",
+		   "'phase':'Pending','containerStatuses':[{'name':'c','state':{'waiting':{'reason':"
+		   "'ImagePullBackOff','message':'Back-off pulling image \\u001b[31m'}}}]",
+		   "'phase':'Running'");
+	explain(&w, &why, "start-fails", "2 Tasks, a[0,2], do not start");
+	assert_contains(why.answer, "ImagePullBackOff: Back-off pulling image");
+	assert_string_equal(why.brief, "start-fails: a[0,2]");
+	assert_contains(fact(&why, "Tasks a[0,2]"), "start-fails for 60m");
+	done(&w, &why);
+}
+
+static void test_room(void **state)
+{
+	struct cli_world w;
+	struct why why;
+
+	(void)state;
+	begin_tasks(&w, "AttemptPreparing", ONE_ROLE, three("AttemptPreparing", ""));
+	three_pods(&w, "", "",
+		   "'phase':'Pending','conditions':[{'type':'PodScheduled','status':'False','reason':'Unschedulable',"
+		   "'message':'0/4 nodes are available: 4 Insufficient "
+		   "cpu.','lastTransitionTime':'2026-01-01T00:50:00Z'}]",
+		   NULL);
+	explain(&w, &why, "unschedulable", "None of the 3 Tasks of Framework f runs. 3 Tasks, a[0..2], find no node");
+	assert_contains(why.answer, "0/4 nodes are available: 4 Insufficient cpu.");
+	assert_contains(fact(&why, "Tasks a[0..2]"), "unschedulable for 10m");
+	done(&w, &why);
+}
+
+/* The cause counts before its effects: those in the barrier wait for the one without a node. */
+static void test_barrier(void **state)
+{
+	static const char in_barrier[] =
+		"'phase':'Pending','initContainerStatuses':[{'name':'frameworkbarrier','state':{'running':{}}}]";
+	cleanup_free char *one = cli_task(0, "AttemptPreparing", ",'podIP':'10.0.0.1'");
+	cleanup_free char *two = cli_task(1, "AttemptPreparing", ",'podIP':'10.0.0.2'");
+	cleanup_free char *last = cli_task(2, "AttemptPreparing", ",'podIP':null");
+	struct cli_world w;
+	struct why why;
+
+	(void)state;
+	begin_tasks(&w, "AttemptPreparing", ONE_ROLE, mem_printf("%s,%s,%s", one, two, last));
+	cli_world_pod(&w, "f-a-0", "", "'nodeName':'n'", in_barrier);
+	cli_world_pod(&w, "f-a-1", "", "'nodeName':'n'", in_barrier);
+	cli_world_pod(&w, "f-a-2", "", "'nodeName':'n'",
+		      "'phase':'Pending','containerStatuses':[{'name':'c','state':{'waiting':{'reason':'"
+		      "ContainerCreating'}}}]");
+	explain(&w, &why, "barrier",
+		"2 Tasks, a[0,1], are held by the barrier until every Task of the Framework has an IP. "
+		"Without an IP: a[2].");
+	why_free(&why);
+	pod_views_free(&w.pods);
+	cli_world_pod(&w, "f-a-0", "", "'nodeName':'n'", in_barrier);
+	cli_world_pod(&w, "f-a-1", "", "'nodeName':'n'", in_barrier);
+	cli_world_pod(&w, "f-a-2", "", "",
+		      "'phase':'Pending','conditions':[{'type':'PodScheduled','status':'False','reason':'Unschedulable'"
+		      ",'message':'m'}]");
+	explain(&w, &why, "unschedulable", "Behind them, 2 Tasks wait in the barrier");
+	assert_contains(fact(&why, "Barrier"), "without an IP: a[2]");
+	done(&w, &why);
+}
+
+static void test_creation(void **state)
+{
+	struct cli_world w;
+	struct why why;
+
+	(void)state;
+	begin_tasks(&w, "AttemptPreparing", ONE_ROLE, three("AttemptCreationPending", ""));
+	explain(&w, &why, "creation", "get their Pods from the controller next");
+	why_free(&why);
+	cli_world_event(&w, "FailedCreatePod", "Failed to create f-a-0: pods is forbidden: exceeded quota: q");
+	explain(&w, &why, "quota", "because a quota is exceeded");
+	why_free(&why);
+	cli_world_event(&w, "FailedCreatePod", "Failed to create f-a-0: admission webhook denied");
+	explain(&w, &why, "creation-refused", "admission webhook denied");
+	why_free(&why);
+	cli_world_pod(&w, "f-a-1", "", "", "'phase':'Running'");
+	why_explain(&w.inquiry, &why);
+	assert_contains(fact(&why, "Tasks a[1]"), "foreign-pod");
+	why_free(&why);
+	/* the Event of a former attempt explains nothing */
+	event_views_free(&w.events);
+	cli_world_event(&w, "FailedCreatePod", "exceeded quota");
+	w.events.list[0].last_time = CLI_NOW - 2 * 3600;
+	explain(&w, &why, "foreign-pod", "Task a[1] has no Pod, because another Pod");
+	done(&w, &why);
+}
+
+/* Role b waits for role a, of which a[0] has been Running once, and a[1] has not. */
+static void test_depends(void **state)
+{
+	static const char spec[] = "'taskRoles':[{'name':'a','taskNumber':2},{'name':'b','taskNumber':2,'dependsOn':[{"
+				   "'taskRole':'a','status':'Running'}]}]";
+	cleanup_free char *one = cli_task(0, "AttemptRunning", "");
+	cleanup_free char *ran = mem_printf("%.*s,'runTime':'" CLI_BEGIN "'}", (int)strlen(one) - 1, one);
+	cleanup_free char *two = cli_task(1, "AttemptPreparing", ""),
+			  *first = cli_task(0, "AttemptCreationPending", ""),
+			  *second = cli_task(1, "AttemptCreationPending", "");
+	cleanup_free char *as = mem_printf("%s,%s", ran, two), *bs = mem_printf("%s,%s", first, second);
+	cleanup_free char *a = cli_role("a", as), *b = cli_role("b", bs), *roles = mem_printf("%s,%s", a, b);
+	cleanup_free char *status = cli_status("AttemptRunning", "", "", roles);
+	struct cli_world w;
+	struct why why;
+
+	(void)state;
+	cli_world_begin(&w, spec, status);
+	cli_world_pod(&w, "f-a-0", "", "'nodeName':'n'", "'phase':'Running'");
+	cli_world_pod(&w, "f-a-1", "", "'nodeName':'n'", "'phase':'Running'");
+	/* what troubles others is not their reason */
+	cli_world_event(&w, "FailedCreatePod", "Failed to create f-a-1: exceeded quota: q");
+	explain(&w, &why, "depends-on", "2 Tasks, b[0,1], wait for TaskRole a: 1 of its 2 Tasks are not yet Running");
+	why_free(&why);
+	/* whom it waits for waits itself: that is the reason */
+	pod_views_free(&w.pods);
+	cli_world_pod(&w, "f-a-1", "", "", "'phase':'Pending'");
+	explain(&w, &why, "scheduler", "Task a[1] waits for the scheduler");
+	assert_contains(fact(&why, "Tasks b[0,1]"), "depends-on for 60m: a: 1 of its 2 Tasks");
+	done(&w, &why);
+}
+
+/* The Service of spec.network: refused, somebody else's, and its own, with which the Event of a refusal is over. */
+static void test_service(void **state)
+{
+	struct cli_world w;
+	struct why why;
+	json_t *service;
+
+	(void)state;
+	begin_tasks(&w, "AttemptPreparing", ONE_ROLE ",'network':{}", three("AttemptCreationPending", ""));
+	cli_world_event(&w, "FailedCreateService", "Failed to create f: services is forbidden");
+	explain(&w, &why, "service-refused",
+		"3 Tasks, a[0..2], have no Pods, because the API server refuses the Service");
+	assert_contains(why.answer, "Failed to create f: services is forbidden");
+	assert_contains(fact(&why, "Event FailedCreateService"), "(3 times)");
+	why_free(&why);
+	cli_world_event(&w, "NamingConflict", "Service f with uid x is controlled by nobody");
+	explain(&w, &why, "foreign-service", "Service f with uid x is controlled by nobody");
+	why_free(&why);
+	service = cli_json(
+		"{'metadata':{'name':'f','ownerReferences':[{'kind':'Framework','uid':'u','controller':true}]}}");
+	w.inquiry.service = service;
+	explain(&w, &why, "creation", "get their Pods from the controller next");
+	why_free(&why);
+	/* who may not read Events sees whose it is */
+	json_object_del(json_object_get(service, "metadata"), "ownerReferences");
+	w.inquiry.events = NULL;
+	explain(&w, &why, "foreign-service", "has the name that spec.network needs: f");
+	json_decref(service);
+	done(&w, &why);
+}
+
+/* A status is written later than a Pod is created: the Pod of the present attempt is not in its own way. */
+static void test_status_behind(void **state)
+{
+#define ANNOTATIONS(attempt)                                                                                 \
+	",'annotations':{'FC_FRAMEWORK_NAME':'f','FC_FRAMEWORK_UID':'u','FC_FRAMEWORK_ATTEMPT_ID':'" attempt \
+	"','FC_TASK_ATTEMPT_ID':'0'}"
+	struct cli_world w;
+	struct why why;
+
+	(void)state;
+	begin_tasks(&w, "AttemptPreparing", ONE_ROLE, three("AttemptCreationPending", ""));
+	three_pods(&w, ANNOTATIONS("0"), "", "'phase':'Pending'", "'phase':'Running'");
+	explain(&w, &why, "scheduler", "2 Tasks, a[0,2], wait for the scheduler");
+	done(&w, &why);
+	begin_tasks(&w, "AttemptPreparing", ONE_ROLE, three("AttemptCreationPending", ""));
+	cli_world_pod(&w, "f-a-0", ANNOTATIONS("7"), "", "'phase':'Running'");
+	explain(&w, &why, "former-pod", "Task a[0] waits until the Pod of a former attempt");
+	done(&w, &why);
+#undef ANNOTATIONS
+}
+
+static void test_other_waits(void **state)
+{
+	static const struct {
+		const char *metadata, *spec, *status, *kind, *part;
+	} rows[] = {
+		{"", "'schedulingGates':[{'name':'g/x'},{'name':'h'}]", "'phase':'Pending'", "scheduling-gate",
+		 "g/x, h"},
+		{"", "", "'phase':'Pending'", "scheduler", "has not looked at"},
+		{"", "'nodeName':'n'", "'phase':'Pending'", "starting", "being started"},
+		{"", "'nodeName':'n'",
+		 "'phase':'Pending','initContainerStatuses':[{'name':'copy','state':{'running':{}}}]", "init-container",
+		 "copy"},
+		{"", "'nodeName':'n'",
+		 "'phase':'Pending','containerStatuses':[{'name':'c','state':{'waiting':{'reason':'InvalidImageName','"
+		 "message':'m'}}}]",
+		 "never-starts", "InvalidImageName: m"},
+		{",'deletionTimestamp':'2026-01-01T00:10:00Z','finalizers':['x/y']", "'nodeName':'n'",
+		 "'phase':'Running'", "termination", "until their Pods are gone"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct cli_world w;
+		struct why why;
+
+		begin_tasks(&w, "AttemptPreparing", ONE_ROLE, three("AttemptPreparing", ""));
+		three_pods(&w, rows[i].metadata, rows[i].spec, rows[i].status, NULL);
+		explain(&w, &why, rows[i].kind, rows[i].part);
+		done(&w, &why);
+	}
+}
+
+/* Who may not read Pods and Events still gets what the status says. */
+static void test_without_rights(void **state)
+{
+	struct cli_world w;
+	struct why why;
+
+	(void)state;
+	begin_tasks(&w, "AttemptPreparing", ONE_ROLE, three("AttemptPreparing", ""));
+	w.inquiry.pods = NULL;
+	w.inquiry.events = NULL;
+	explain(&w, &why, "pending", "have Pods that are Pending");
+	why_free(&why);
+	/* Events alone say more */
+	w.inquiry.events = &w.events;
+	cli_world_event(&w, "TaskWaiting", "Task a[1] waits: container c: ErrImagePull: no such image");
+	explain(&w, &why, "start-fails", "it reports container c: ErrImagePull: no such image");
+	why_free(&why);
+	cli_world_event(&w, "TaskWaiting", "Task a[1] waits: Unschedulable: 0/4 nodes");
+	explain(&w, &why, "unschedulable", "the scheduler says Unschedulable: 0/4 nodes");
+	done(&w, &why);
+}
+
+static void test_crash(void **state)
+{
+	cleanup_free char *task = cli_task(0, "AttemptRunning", "");
+	struct cli_world w;
+	struct why why;
+
+	(void)state;
+	begin_tasks(&w, "AttemptRunning", ONE_ROLE, mem_strdup(task));
+	explain(&w, &why, "running", "waits for nothing: of its 1 Tasks 1 run");
+	why_free(&why);
+	cli_world_pod(&w, "f-a-0", "", "",
+		      "'phase':'Running','containerStatuses':[{'name':'c','state':{'waiting':{'reason':'"
+		      "CrashLoopBackOff','message':'back-off 5m'}}}]");
+	explain(&w, &why, "crash-loop", "CrashLoopBackOff: back-off 5m");
+	why_free(&why);
+	/* between its end and the kubelet's word */
+	pod_views_free(&w.pods);
+	cli_world_pod(&w, "f-a-0", "", "",
+		      "'phase':'Running','containerStatuses':[{'name':'c','restartCount':7,'state':{'terminated':{"
+		      "'exitCode':1,'reason':'Error'}},'lastState':{'terminated':{'exitCode':1}}}]");
+	explain(&w, &why, "crash-loop", "Error");
+	done(&w, &why);
+}
+
+/* An init container that ends again and again has an image. */
+static void test_init_crash(void **state)
+{
+	cleanup_free char *task = cli_task(0, "AttemptPreparing", "");
+	struct cli_world w;
+	struct why why;
+
+	(void)state;
+	begin_tasks(&w, "AttemptPreparing", ONE_ROLE, mem_strdup(task));
+	cli_world_pod(&w, "f-a-0", "", "'nodeName':'n'",
+		      "'phase':'Pending','initContainerStatuses':[{'name':'i','restartCount':7,'state':{'waiting':{"
+		      "'reason':'CrashLoopBackOff','message':'back-off 5m'}}}]");
+	explain(&w, &why, "crash-loop", "CrashLoopBackOff");
+	done(&w, &why);
+}
+
+/* A sidecar runs beside the init container that everybody waits for. */
+static void test_sidecar(void **state)
+{
+	static const char running[] =
+		"'phase':'Pending','initContainerStatuses':[{'name':'proxy','state':{'running':{}}},"
+		"{'name':'frameworkbarrier','state':{'running':{}}}]";
+	cleanup_free char *task = cli_task(0, "AttemptPreparing", ",'podIP':'10.0.0.1'");
+	struct cli_world w;
+	struct why why;
+
+	(void)state;
+	begin_tasks(&w, "AttemptPreparing", ONE_ROLE, mem_strdup(task));
+	cli_world_pod(&w, "f-a-0", "",
+		      "'nodeName':'n','initContainers':[{'name':'proxy','restartPolicy':'Always'},{'name':"
+		      "'frameworkbarrier'}]",
+		      running);
+	explain(&w, &why, "barrier", "held by the barrier");
+	done(&w, &why);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_images),
+		cmocka_unit_test(test_room),
+		cmocka_unit_test(test_barrier),
+		cmocka_unit_test(test_creation),
+		cmocka_unit_test(test_other_waits),
+		cmocka_unit_test(test_status_behind),
+		cmocka_unit_test(test_depends),
+		cmocka_unit_test(test_service),
+		cmocka_unit_test(test_without_rights),
+		cmocka_unit_test(test_crash),
+		cmocka_unit_test(test_init_crash),
+		cmocka_unit_test(test_sidecar),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
