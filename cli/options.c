@@ -37,7 +37,7 @@ static const struct option known[] = {
 	{"all-namespaces", no_argument, NULL, 'A'},
 	{"selector", required_argument, NULL, 'l'},
 	{"output", required_argument, NULL, 'o'},
-	{"v", required_argument, NULL, 'v'}, /* kubectl has both */
+	{"v", required_argument, NULL, 'v'}, /* as in kubectl, --v=N is -v N */
 	{"watch", no_argument, NULL, 'w'},
 	{"follow", no_argument, NULL, 'f'},
 	{"container", required_argument, NULL, 'c'},

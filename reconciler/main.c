@@ -104,11 +104,11 @@ static void on_complete(void *arg, const struct bus_snapshot_end *end)
 	const char *found;
 	const char *known;
 
-	/* of another watcher than the last one: a watcher that was there meanwhile notices it by itself, and ends */
+	/* Only a new watcher can be behind: one that ran all the time has noticed the restore, and has ended. */
 	if (session_epoch(bus_client_session(process->bus)) != process->epoch &&
 	    store_went_back(&process->reconciler, end, &found, &known)) {
 		log_error("the watcher's Frameworks are of resourceVersion %s, after %s: the API server's store was "
-			  "restored from a backup. This process ends, because what it knows is of no use any more",
+			  "restored from a backup. This process ends, because its view of the cluster is out of date",
 			  found, known);
 		process->exit_code = EXIT_FAILURE;
 		ev_break(process->loop, EVBREAK_ALL);

@@ -429,7 +429,7 @@ bool why_too_many(const struct inquiry *inquiry, struct why *why)
 	const struct framework_view *framework = inquiry->framework;
 	long long count = framework_spec_task_count(&framework->spec);
 
-	if (count <= FRAMEWORK_TASKS_MAX || framework->status.attempt.completion != NULL)
+	if (!framework->spec.too_many_tasks || framework->status.attempt.completion != NULL)
 		return false;
 	why->kind = "too-many-tasks";
 	why_brief(why, "%lld Tasks, at most %d", count, FRAMEWORK_TASKS_MAX);

@@ -1,6 +1,7 @@
 /* uthash with the allocation functions of mem.h, which log and end the process when memory runs out, and with a hash
- * function whose key is random: keys are names that users choose, and with a known function they can choose such that
- * all fall into one bucket. A table keeps its order of insertion whatever the key is. Include this instead of uthash.h.
+ * function whose key is random: users choose the names that are keys, and for a known function they can choose names
+ * that all fall into one bucket. A table keeps its order of insertion, whatever the key is. Include this instead of
+ * uthash.h.
  */
 #ifndef BASE_HASH_H
 #define BASE_HASH_H

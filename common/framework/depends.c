@@ -72,7 +72,6 @@ const struct role_dependency *role_dependency_unmet(const struct framework_spec 
 		return NULL;
 	for (size_t i = 0; i < spec->depends_count; i++) {
 		const struct role_dependency *dependency = &spec->depends_on[i];
-
 		const struct task_role_spec *role = &framework->roles[dependency->role];
 
 		*count = awaited(statuses[dependency->role], role->task_number, dependency->status, all);

@@ -332,7 +332,7 @@ static void check_version(struct lease *lease, const json_t *object)
 		memcpy(newest, version, strlen(version) + 1);
 	} else if (!lease->went_back) {
 		log_error("the %s %s/%s has resourceVersion %s, after %s: the API server's store was restored from a "
-			  "backup. This process ends, because what it knows is of no use any more",
+			  "backup. This process ends, because its view of the cluster is out of date",
 			  kind_name(lease), lease->ns, lease->names[lease->asked], version, newest);
 		lease->went_back = true;
 	}

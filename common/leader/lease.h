@@ -25,7 +25,7 @@ struct lease_handler {
 	void (*led)(void *arg, uint64_t epoch, int64_t former_until_ms);
 	void (*deposed)(void *arg);
 	/* Once: the Lease or the record has a version from before one that was read or written: the API server's store
-	 * was restored from a backup. What this process knows of the cluster is of no use any more. */
+	 * was restored from a backup. This process's view of the cluster is out of date. */
 	void (*restored)(void *arg);
 	/* Once, after lease_release(): the Lease was released, was not ours, or could not be released in time. */
 	void (*released)(void *arg);

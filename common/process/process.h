@@ -46,9 +46,9 @@ enum process_option {
 	PROCESS_VERSION,
 };
 
-/* For getopt_long(), with "v:h"; --v=N as all components of Kubernetes take it. Put the program's own options before
- * them, and an empty one after them; also
- * {"name", required_argument, NULL, PROCESS_NAME}, if it connects to the watcher. */
+/* For getopt_long(), with "v:h"; --v=N is what components of Kubernetes take. Put the program's own options before
+ * them, and an empty one after them; also {"name", required_argument, NULL, PROCESS_NAME}, if it connects to the
+ * watcher. */
 #define PROCESS_OPTIONS                                                                                           \
 	{"bus", required_argument, NULL, PROCESS_BUS}, {"bus-keys", required_argument, NULL, PROCESS_BUS_KEYS},   \
 		{"bus-insecure", no_argument, NULL, PROCESS_BUS_INSECURE},                                        \

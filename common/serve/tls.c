@@ -12,8 +12,8 @@
 
 enum { CHAIN_MAX = 8, LOOK_MS = 1000, FILE_MAX = 1024 * 1024 };
 
-/* One reading of the files. Handshakes in progress may still use a replaced one: it stays, some KiB for each renewal.
- */
+/* One reading of the files. Handshakes in progress may still use a replaced one, so none is freed: each renewal costs
+ * some KiB. */
 struct material {
 	struct material *older;
 	gnutls_pcert_st chain[CHAIN_MAX];

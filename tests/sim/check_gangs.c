@@ -22,22 +22,9 @@ static int64_t count_completed(const json_t *role)
 	return count;
 }
 
-/* Tasks of the stored status that are not Completed, or that others take the places of. */
-static int64_t possible(struct object *framework)
-{
-	int64_t count = 0;
-	size_t r;
-	const json_t *role;
-
-	json_array_foreach(json_object_get(attempt_of(status_of(framework)), "taskRoleStatuses"), r, role)
-		count += (int64_t)json_array_size(json_object_get(role, "taskStatuses")) - count_completed(role);
-	return count;
-}
-
 /* Tasks of the spec that are not Completed. */
-static int64_t uncompleted(struct object *framework)
+static int64_t uncompleted(struct object *framework, const json_t *spec)
 {
-	const json_t *spec = json_object_get(framework->json, "spec");
 	int64_t count = 0;
 	size_t r;
 	const json_t *role;
@@ -49,6 +36,20 @@ static int64_t uncompleted(struct object *framework)
 			count += json_int(in_spec, "taskNumber", 0) - count_completed(role);
 	}
 	return count;
+}
+
+/* The same, of the specs that the writer of the stored status may know: the one with the most. */
+static int64_t uncompleted_at_most(struct object *framework)
+{
+	int64_t first = json_int(status_of(framework), "observedGeneration", 1);
+	int64_t most = 1;
+
+	for (size_t i = first < 1 ? 0 : (size_t)first - 1; i < json_array_size(framework->specs); i++) {
+		int64_t count = uncompleted(framework, json_array_get(framework->specs, i));
+
+		most = count > most ? count : most;
+	}
+	return most;
 }
 
 /* The Framework whose present attempt owns it, if one does. */
@@ -82,9 +83,9 @@ void check_gang_sent(const struct wire *wire)
 	framework = framework_of(world, owner);
 	if (framework == NULL || member_blind(wire->member) || !may_act(wire->member, framework->ns, framework->name))
 		return;
-	if (gangs_min(body) > (possible(framework) > 0 ? possible(framework) : 1))
+	if (gangs_min(body) > uncompleted_at_most(framework))
 		violated(world, "%s %s waits for %d Pods, and %d Tasks can have one", wire->method, wire->path,
-			 (int)gangs_min(body), (int)possible(framework));
+			 (int)gangs_min(body), (int)uncompleted_at_most(framework));
 }
 
 /* The backoff of one process allows twelve in that time; others may take over its shards. */
@@ -176,7 +177,7 @@ void check_gang_first(const struct wire *wire, const struct object *pod)
 static int64_t expected_members(struct object *framework)
 {
 	const json_t *gang = json_path(framework->json, "spec", "gang", NULL);
-	int64_t count = uncompleted(framework);
+	int64_t count = uncompleted(framework, json_object_get(framework->json, "spec"));
 	int64_t min = json_int(gang, "minTaskNumber", 0);
 
 	if (gang == NULL)

@@ -298,18 +298,12 @@ static void test_sidecar(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_images),
-		cmocka_unit_test(test_room),
-		cmocka_unit_test(test_barrier),
-		cmocka_unit_test(test_creation),
-		cmocka_unit_test(test_other_waits),
-		cmocka_unit_test(test_status_behind),
-		cmocka_unit_test(test_depends),
-		cmocka_unit_test(test_service),
-		cmocka_unit_test(test_without_rights),
-		cmocka_unit_test(test_crash),
-		cmocka_unit_test(test_init_crash),
-		cmocka_unit_test(test_sidecar),
+		cmocka_unit_test(test_images),         cmocka_unit_test(test_room),
+		cmocka_unit_test(test_barrier),        cmocka_unit_test(test_creation),
+		cmocka_unit_test(test_other_waits),    cmocka_unit_test(test_status_behind),
+		cmocka_unit_test(test_depends),        cmocka_unit_test(test_service),
+		cmocka_unit_test(test_without_rights), cmocka_unit_test(test_crash),
+		cmocka_unit_test(test_init_crash),     cmocka_unit_test(test_sidecar),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

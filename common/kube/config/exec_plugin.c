@@ -42,7 +42,7 @@ struct exec_plugin {
 	exec_plugin_done *done;
 	void *arg;
 	int64_t time_ms;
-	struct ev_timer timer; /* until it is aloud; then until its time is over; when it has ended, for the pipes */
+	struct ev_timer timer; /* SILENT_MS; then the rest of its time; after its end, the wait for its pipes */
 	struct ev_child child;
 	bool running;
 	int status;
