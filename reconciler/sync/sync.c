@@ -75,6 +75,7 @@ static void config_map_deleting(struct reconcile *reconcile)
 									     "ConfigMap is being deleted by others");
 		framework_touch(reconcile, WRITE_NOW);
 	}
+	slots_doubt_inherited(framework);
 	if (framework->status.state != STATE_DELETING)
 		framework_enter(reconcile, STATE_DELETING, WRITE_UIDS);
 }
@@ -154,6 +155,7 @@ static void config_map_gone(struct reconcile *reconcile)
 		framework_touch(reconcile, WRITE_NOW);
 		framework->decided = framework->version;
 	}
+	slots_doubt_inherited(framework);
 	if (framework->status.attempt.config_map_uid == NULL || slots_stragglers_gone(reconcile))
 		attempt_complete(reconcile, NULL, true);
 	else if (framework->status.state != STATE_DELETING)

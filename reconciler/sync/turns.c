@@ -166,6 +166,23 @@ static bool outlives_config_map(struct reconcile *reconcile, const struct slot *
 	return true;
 }
 
+void slots_doubt_inherited(struct framework *framework)
+{
+	const struct framework_attempt_status *attempt = &framework->status.attempt;
+
+	for (size_t r = 0; framework->inherited && r < attempt->role_count; r++) {
+		for (size_t i = 0; i < attempt->roles[r].task_count; i++) {
+			struct slot *slot;
+
+			if (attempt->roles[r].tasks[i].state > STATE_CREATION_REQUESTED)
+				continue;
+			slot = task_slot(framework, r, i);
+			if (slot->meta == NULL && slot->known == SLOT_SEEN)
+				slot->known = SLOT_IN_DOUBT;
+		}
+	}
+}
+
 bool slots_stragglers_gone(struct reconcile *reconcile)
 {
 	struct framework *framework = reconcile->framework;

@@ -97,6 +97,36 @@ static void test_create_outlives_config_map(void **state)
 	world_end(&w);
 }
 
+/* The former owner's last create was carried out after the ConfigMap had gone, and the new owner's stream of Pods lags
+ * behind. (The attempt was over, and its quota given back, while the Pod was there.) */
+static void test_former_create_unseen(void **state)
+{
+	struct world w;
+	cleanup_free char *text = NULL;
+
+	(void)state;
+	world_begin_creating(&w, 1);
+	w.slow_kubelet = true;
+	world_drop_call(&w.queue[0]); /* it is on its way from now on */
+	w.queued = 0;
+	text = mem_printf("{'metadata':{'name':'f-a-0','uid':'late','labels':{'FC_FRAMEWORK_NAME':'f'},"
+			  "'ownerReferences':[{'kind':'ConfigMap','name':'f-attempt','uid':'%s','controller':true}]},"
+			  "'spec':{},'status':{'phase':'Pending'}}",
+			  w.framework->status.attempt.config_map_uid);
+	world_config_map_gone(&w);
+	world_settle(&w);
+	assert_json(json_at(w.object, "status.state"), "'AttemptDeleting'");
+	world_restart(&w);
+	world_put(&w, text, false);
+	world_settle(&w);
+	assert_int_equal(w.made[CALL_DELETE_POD], 1);
+	assert_true(w.framework->status.state < STATE_ATTEMPT_COMPLETED);
+	world_pod_gone(&w, "f-a-0");
+	world_settle(&w);
+	assert_state(&w, STATE_COMPLETED);
+	world_end(&w);
+}
+
 /* The ConfigMap is deleted by others, unseen; a Pod whose create was on its way comes after that. That the ConfigMap is
  * gone is learned from an answer, which says nothing about when. (The attempt was over while the Pod ran.) */
 static void test_created_after_config_map(void **state)
@@ -262,6 +292,7 @@ int main(void)
 		cmocka_unit_test(test_status_ahead_of_view),
 		cmocka_unit_test(test_create_outlives_config_map),
 		cmocka_unit_test(test_answer_after_absence),
+		cmocka_unit_test(test_former_create_unseen),
 		cmocka_unit_test(test_created_after_config_map),
 		cmocka_unit_test(test_lost_is_forgotten),
 		cmocka_unit_test(test_lost_is_forgotten_by_retry),
