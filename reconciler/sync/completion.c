@@ -1,5 +1,6 @@
 /* How attempts of the Framework and of its Tasks get their outcome, and the Events that report it (CONTRACT.md §5, §6);
  * see rules.h. */
+#include <stdio.h>
 #include <string.h>
 
 #include "common/framework/codes.h"
@@ -85,19 +86,6 @@ static void end_task(struct reconcile *reconcile, size_t role, size_t index)
 	task->retry.delay_sec = DELAY_NULL;
 }
 
-static void report_attempt(struct reconcile *reconcile)
-{
-	const struct framework_attempt_status *attempt = &reconcile->framework->status.attempt;
-	const struct completion *completion = attempt->completion;
-	bool diagnostics_suffice = completion->trigger == NULL ||
-				   strcmp(completion->trigger->message, completion->diagnostics) == 0;
-
-	plan_event(reconcile->plan, !completion->succeeded, "AttemptCompleted",
-		   "Attempt %d completed with code %d (%s): %.512s%s%s", (int)attempt->id, (int)completion->code,
-		   completion->phrase, event_text(completion), diagnostics_suffice ? "" : "; ",
-		   diagnostics_suffice ? "" : completion->trigger->message);
-}
-
 void attempt_complete(struct reconcile *reconcile, struct completion *completion, bool forced)
 {
 	struct framework *framework = reconcile->framework;
@@ -109,8 +97,6 @@ void attempt_complete(struct reconcile *reconcile, struct completion *completion
 			end_task(reconcile, r, i);
 	framework_enter(reconcile, forced ? STATE_ATTEMPT_COMPLETED : STATE_DELETION_PENDING, WRITE_NOW);
 	pod_templates_free(framework); /* it creates no more Pods */
-	if (forced)
-		report_attempt(reconcile);
 }
 
 /* Why a failure is the last one, and what its owner can do: the end of the Event that reports it. */
@@ -128,13 +114,30 @@ static const char *no_retry_text(const struct framework *framework, const struct
 	return "; not retried, because retryPolicy.maxRetryCount is reached";
 }
 
-void framework_report_completed(struct reconcile *reconcile)
+/* suffix: follows the outcome. */
+static void report_outcome(struct reconcile *reconcile, const char *reason, const char *subject, const char *suffix)
 {
 	const struct completion *completion = reconcile->framework->status.attempt.completion;
+	bool diagnostics_suffice = completion->trigger == NULL ||
+				   strcmp(completion->trigger->message, completion->diagnostics) == 0;
 
-	plan_event(reconcile->plan, !completion->succeeded, "FrameworkCompleted",
-		   "Framework completed with code %d (%s)%s", (int)completion->code, completion->phrase,
-		   no_retry_text(reconcile->framework, completion));
+	plan_event(reconcile->plan, !completion->succeeded, reason, "%s completed with code %d (%s): %.512s%s%s%s",
+		   subject, (int)completion->code, completion->phrase, event_text(completion),
+		   diagnostics_suffice ? "" : "; ", diagnostics_suffice ? "" : completion->trigger->message, suffix);
+}
+
+void attempt_report_completed(struct reconcile *reconcile)
+{
+	char subject[32];
+
+	snprintf(subject, sizeof(subject), "Attempt %d", (int)reconcile->framework->status.attempt.id);
+	report_outcome(reconcile, "AttemptCompleted", subject, "");
+}
+
+void framework_report_completed(struct reconcile *reconcile)
+{
+	report_outcome(reconcile, "FrameworkCompleted", "Framework",
+		       no_retry_text(reconcile->framework, reconcile->framework->status.attempt.completion));
 }
 
 void framework_report_retried(struct reconcile *reconcile)

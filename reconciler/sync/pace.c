@@ -10,12 +10,12 @@ enum { GATHERED_MAX = 3 };
 enum { WRITE_ENDING_MS = 4000 };
 /* A write costs 10 to 20 us for each Task: here, on the API server, and with everyone who watches. One after the other
  * they would leave large Frameworks no time for anything else: this makes it a few per cent. Of 10 Tasks it is nothing
- * to speak of. */
-enum { SPACING_US_PER_TASK = 400, SPACING_MAX_MS = 4000 };
+ * to speak of. While writes follow each other the time between them grows to four times as much. */
+enum { SPACING_US_PER_TASK = 400, SPACING_MAX_MS = 4000, SPACING_DOUBLINGS = 2 };
 /* Writes take long where the API server has much to do, the rate limit lets few requests through, or the loop gathers
  * answers. Pods that belong together are created and run further apart there. So changes wait for at least that many
  * times as long as a write takes. */
-enum { PATIENCE_WRITES = 8, PATIENCE_MAX_MS = 4000 };
+enum { PATIENCE_WRITES = 16, PATIENCE_FAILED_WRITES = 8, PATIENCE_MAX_MS = 4000 };
 
 /* Whether changes of the attempt's objects decide nothing any more: everybody waits for its end. */
 static bool attempt_ending(const struct framework *framework)
@@ -23,11 +23,19 @@ static bool attempt_ending(const struct framework *framework)
 	return framework->status.attempt.completion != NULL && framework->status.state < STATE_ATTEMPT_COMPLETED;
 }
 
-static int64_t patience_ms(const struct sync_time *time)
+static int64_t patience_ms(const struct write_pace *pace, const struct sync_time *time)
 {
-	int64_t patience_ms = time->write_ms * PATIENCE_WRITES;
+	int64_t patience_ms = time->write_ms * (pace->failed ? PATIENCE_FAILED_WRITES : PATIENCE_WRITES);
 
 	return patience_ms < PATIENCE_MAX_MS ? patience_ms : PATIENCE_MAX_MS;
+}
+
+/* From the last write to the next one, unless it is urgent. */
+static int64_t spacing_ms(const struct write_pace *pace)
+{
+	unsigned doublings = pace->failed || pace->gathered == 0 ? 0 : pace->gathered - 1;
+
+	return pace->spacing_ms << (doublings < SPACING_DOUBLINGS ? doublings : SPACING_DOUBLINGS);
 }
 
 void framework_touch(struct reconcile *reconcile, int64_t delay_ms)
@@ -36,15 +44,15 @@ void framework_touch(struct reconcile *reconcile, int64_t delay_ms)
 	struct write_pace *pace = &framework->pace;
 	int64_t by;
 
-	if (reconcile->time.boot_ms - pace->last_ms > GATHER_FORGET_MS + pace->spacing_ms)
+	if (reconcile->time.boot_ms - pace->last_ms > GATHER_FORGET_MS + spacing_ms(pace))
 		pace->gathered = 0;
 	if (delay_ms > 0)
 		delay_ms = attempt_ending(framework) ? WRITE_ENDING_MS : delay_ms << pace->gathered;
-	if (delay_ms > 0 && delay_ms < patience_ms(&reconcile->time))
-		delay_ms = patience_ms(&reconcile->time);
+	if (delay_ms > 0 && delay_ms < patience_ms(pace, &reconcile->time))
+		delay_ms = patience_ms(pace, &reconcile->time);
 	by = reconcile->time.boot_ms + delay_ms;
-	if (delay_ms > 0 && by < pace->last_ms + pace->spacing_ms)
-		by = pace->last_ms + pace->spacing_ms;
+	if (delay_ms > 0 && by < pace->last_ms + spacing_ms(pace))
+		by = pace->last_ms + spacing_ms(pace);
 	framework->version++;
 	if (by < pace->by_ms)
 		pace->by_ms = by;
@@ -60,14 +68,14 @@ void pace_forget(struct framework *framework)
 	framework->pace.by_ms = INT64_MAX;
 }
 
-static int64_t write_spacing_ms(const struct framework *framework)
+static int64_t least_spacing_ms(const struct framework *framework)
 {
-	int64_t spacing_ms = 0;
+	int64_t least_ms = 0;
 
 	for (size_t r = 0; r < framework->status.attempt.role_count; r++)
-		spacing_ms += (int64_t)framework->status.attempt.roles[r].task_count * SPACING_US_PER_TASK;
-	spacing_ms /= 1000;
-	return spacing_ms < SPACING_MAX_MS ? spacing_ms : SPACING_MAX_MS;
+		least_ms += (int64_t)framework->status.attempt.roles[r].task_count * SPACING_US_PER_TASK;
+	least_ms /= 1000;
+	return least_ms < SPACING_MAX_MS ? least_ms : SPACING_MAX_MS;
 }
 
 void pace_started(struct framework *framework, int64_t boot_ms)
@@ -75,10 +83,17 @@ void pace_started(struct framework *framework, int64_t boot_ms)
 	struct write_pace *pace = &framework->pace;
 
 	pace->last_ms = boot_ms;
-	pace->spacing_ms = write_spacing_ms(framework);
+	pace->spacing_ms = least_spacing_ms(framework);
+	pace->failed = false;
 	if (pace->gathered < GATHERED_MAX && framework->status.state != STATE_CREATION_PENDING)
 		pace->gathered++;
 	pace->by_ms = INT64_MAX;
+}
+
+void pace_failed(struct framework *framework)
+{
+	if (!attempt_ending(framework))
+		framework->pace.failed = true;
 }
 
 void pace_arrived(struct framework *framework, const struct task_status *task)

@@ -47,6 +47,9 @@ void pace_hurry(struct framework *framework);
 void pace_forget(struct framework *framework);
 /* A write of all that has changed begins. */
 void pace_started(struct framework *framework, int64_t boot_ms);
+/* A Task's attempt has failed: its retry waits for the next write, so the changes from now on wait less for each other.
+ */
+void pace_failed(struct framework *framework);
 /* The Task has entered its state, or reports a detail of it that others wait for. */
 void pace_arrived(struct framework *framework, const struct task_status *task);
 /* Plans the write, or when to come back for it. */
@@ -69,6 +72,8 @@ void attempt_complete(struct reconcile *reconcile, struct completion *completion
 /* Events that report outcomes. */
 void task_report_completed(struct reconcile *reconcile, size_t role, size_t index);
 void task_report_retried(struct reconcile *reconcile, size_t role, size_t index);
+/* An attempt that is followed by another one has ended; the Framework's Event reports the end of the last one. */
+void attempt_report_completed(struct reconcile *reconcile);
 void framework_report_completed(struct reconcile *reconcile);
 void framework_report_retried(struct reconcile *reconcile);
 

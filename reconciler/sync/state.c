@@ -174,6 +174,8 @@ void task_enter(struct reconcile *reconcile, size_t role, size_t index, enum att
 		if (task->deletion_pending)
 			framework->scale = true;
 	}
+	if (state != STATE_COMPLETED && task->attempt.completion != NULL && !task->attempt.completion->succeeded)
+		pace_failed(framework);
 	framework_touch(reconcile, write_delay_ms);
 	work->tasks[index].decided = framework->version;
 	pace_arrived(framework, task);

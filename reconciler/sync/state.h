@@ -126,7 +126,8 @@ struct write_pace {
 	int64_t by_ms;      /* by which the changes are to be written; INT64_MAX: none */
 	unsigned gathered;  /* writes in quick succession: each lets the next one wait longer */
 	int64_t last_ms;    /* when the last write began */
-	int64_t spacing_ms; /* from that one to the next, unless it is urgent */
+	int64_t spacing_ms; /* from that one to the next at least, unless it is urgent */
+	bool failed;        /* a Task's attempt has, since that one */
 	/* the versions at which the last Task came into AttemptRunning, AttemptDeletionPending, AttemptCompleted */
 	uint64_t running;
 	uint64_t ending;

@@ -233,6 +233,7 @@ static void decide_retry(struct reconcile *reconcile)
 		end_framework(reconcile);
 		return;
 	}
+	attempt_report_completed(reconcile);
 	if (framework->spec.execution_type != EXECUTION_STOP && deadline_over(reconcile)) {
 		exceed_deadline(reconcile);
 		return;

@@ -409,7 +409,7 @@ static void test_writes(void **state)
 	(void)state;
 	assert_in_range(writes_of_trickle(1000, &first_ms), 15, 25);
 	assert_true(first_ms <= 200);
-	assert_in_range(writes_of_trickle(10000, &first_ms), 7, 10);
+	assert_in_range(writes_of_trickle(10000, &first_ms), 3, 5);
 	assert_true(first_ms <= 200);
 }
 

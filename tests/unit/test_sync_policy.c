@@ -198,7 +198,7 @@ static void test_failed(void **state)
 	assert_trigger(&w, FAILED_HAS(2, 2), "a", 1);
 	assert_task_code(&w, 0, 0, CODE_FRAMEWORK_ATTEMPT_COMPLETION);
 	assert_task_code(&w, 0, 3, 5);
-	assert_contains(w.events.data, "AttemptCompleted: Attempt 0 completed with code 6");
+	assert_contains(w.events.data, "FrameworkCompleted: Framework completed with code 6");
 	world_end(&w);
 }
 

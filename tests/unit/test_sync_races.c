@@ -288,16 +288,11 @@ static void test_former_namesake_shown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_former_owner_wrote),
-		cmocka_unit_test(test_status_ahead_of_view),
-		cmocka_unit_test(test_create_outlives_config_map),
-		cmocka_unit_test(test_answer_after_absence),
-		cmocka_unit_test(test_former_create_unseen),
-		cmocka_unit_test(test_created_after_config_map),
-		cmocka_unit_test(test_lost_is_forgotten),
-		cmocka_unit_test(test_lost_is_forgotten_by_retry),
-		cmocka_unit_test(test_lost_is_not_found_again),
-		cmocka_unit_test(test_orphaned_unseen),
+		cmocka_unit_test(test_former_owner_wrote),         cmocka_unit_test(test_status_ahead_of_view),
+		cmocka_unit_test(test_create_outlives_config_map), cmocka_unit_test(test_answer_after_absence),
+		cmocka_unit_test(test_former_create_unseen),       cmocka_unit_test(test_created_after_config_map),
+		cmocka_unit_test(test_lost_is_forgotten),          cmocka_unit_test(test_lost_is_forgotten_by_retry),
+		cmocka_unit_test(test_lost_is_not_found_again),    cmocka_unit_test(test_orphaned_unseen),
 		cmocka_unit_test(test_former_namesake_shown),
 	};
 

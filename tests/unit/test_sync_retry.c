@@ -171,15 +171,18 @@ static void test_last_event(void **state)
 		int code;
 		const char *expected;
 	} cases[] = {
-		{"", 0, "FrameworkCompleted: Framework completed with code 0 (Succeeded)\n"},
-		{"", 3, "(ContainerUnrecognizedFailed); not retried, because retryPolicy.maxRetryCount is 0\n"},
+		{"", 0, "FrameworkCompleted: Framework completed with code 0 (Succeeded): "},
+		{"", 3, "; not retried, because retryPolicy.maxRetryCount is 0\n"},
 		{",'retryPolicy':{'maxRetryCount':1}", 3,
 		 "; not retried, because retryPolicy.maxRetryCount is reached"},
 		{",'retryPolicy':{'fancyRetryPolicy':true,'maxRetryCount':1}", 210,
 		 "; not retried, because it would fail again"},
 		{",'retryPolicy':{'maxRetryCount':1}", 210,
 		 "; not retried, because retryPolicy.maxRetryCount is reached"},
-		{",'executionType':'Stop'", 0, "(StopFrameworkRequested)\n"},
+		{",'executionType':'Stop'", 0,
+		 "FrameworkCompleted: Framework completed with code -210 (StopFrameworkRequested): User has requested "
+		 "to stop the "
+		 "Framework\n"},
 	};
 
 	(void)state;

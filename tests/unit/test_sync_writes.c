@@ -416,14 +416,14 @@ static int64_t written_after_ms(struct world *w)
 	return w->time.boot_ms - begun_ms;
 }
 
-/* Where writes take long, changes that belong together are gathered for eight times as long, within a limit. The last
+/* Where writes take long, changes that belong together are gathered for sixteen times as long, within a limit. The last
  * Task to arrive ends that. */
 static void test_slow_server(void **state)
 {
 	static const struct {
 		int64_t write_ms;
 		int64_t wait_ms;
-	} cases[] = {{0, 200}, {300, 2400}, {1000, 4000}};
+	} cases[] = {{0, 200}, {200, 3200}, {1000, 4000}};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -445,6 +445,25 @@ static void test_slow_server(void **state)
 		assert_true(w.plan.write);
 		world_end(&w);
 	}
+}
+
+/* The retry of a Task waits for the write of its failure: half as long as other changes do. */
+static void test_slow_server_failure(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin_of(&w, 3, STAYS, ",'retryPolicy':{'maxRetryCount':1}", "");
+	world_settle(&w);
+	world_advance_ms(&w, 10000);
+	w.time.write_ms = 200;
+	world_pod_exit(&w, "f-a-0", 3, "");
+	assert_in_range(written_after_ms(&w), 1600, 1600);
+	world_write(&w);
+	world_advance_ms(&w, 10000);
+	world_pod_phase(&w, "f-a-1", "Running");
+	assert_in_range(written_after_ms(&w), 3200, 3200); /* that is over */
+	world_end(&w);
 }
 
 /* A Task that is over is written with the others that end, and not because all others run or have ended as before. */
@@ -490,6 +509,7 @@ int main(void)
 		cmocka_unit_test(test_namesake),
 		cmocka_unit_test(test_former_pod),
 		cmocka_unit_test(test_slow_server),
+		cmocka_unit_test(test_slow_server_failure),
 		cmocka_unit_test(test_no_news_of_others),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

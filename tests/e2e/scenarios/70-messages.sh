@@ -155,7 +155,6 @@ W TaskFailed: Task a[0] failed with code 2
 W AttemptCompleted: Attempt 0 completed with code 2
 I FrameworkRetried: Framework is retried after code 2
 I AttemptStarted: Attempt 1 started
-I AttemptCompleted: Attempt 1 completed with code 0
 I FrameworkCompleted: Framework completed with code 0"
     expect_match "why the Task failed" "$(life_in_log life | grep TaskFailed)" 'Pod failed: .*"code":2'
 }
