@@ -1,5 +1,8 @@
 /* What goes wrong: each seed draws the kinds of its faults and how often they come ("swarm": some kinds are left out of
  * most seeds, so that the others are seen alone and in every company); see sim.h. */
+#include <stdlib.h>
+
+#include "common/base/mem.h"
 #include "tests/sim/sim.h"
 #include "watcher/shards/shard_table.h"
 
@@ -118,6 +121,42 @@ static void list_again(struct world *world, void *arg)
 	   twice ? NULL : world);
 }
 
+enum { UNSEEN_OFTEN = 200 /* of a thousand */, UNSEEN_MS = 2000 };
+
+static void end_unseen(struct world *world, void *arg)
+{
+	cleanup_free char *uid = arg;
+	struct object *pod = api_find_uid(world, KIND_POD, uid);
+
+	if (pod != NULL && !pod->bound)
+		api_delete(world, pod, -1, false);
+}
+
+static void list_pods_again(struct world *world, void *arg)
+{
+	(void)arg;
+	world->faults.compacted = world->version;
+	for (int i = 0; i < world->watcher_count; i++)
+		if (world->watchers[i].process.alive)
+			stream_cut(&world->watchers[i], KIND_POD);
+}
+
+/* The Pod comes and goes while all watches of Pods are silent. Lists that do not have it are answered before the
+ * creation is. */
+int64_t faults_created(struct world *world, const char *ns, const char *name)
+{
+	const struct object *pod = api_find(world, KIND_POD, ns, name);
+
+	if (world->faults.row != ROW_UNSEEN || world->healed || pod == NULL || world->plans[pod->plan].tame ||
+	    !chance(world, UNSEEN_OFTEN))
+		return 0;
+	for (int i = 0; i < world->watcher_count; i++)
+		world->watchers[i].frozen_until_ms[KIND_POD] = world->now_ms + UNSEEN_MS;
+	at(world, world->now_ms, NULL, end_unseen, free, mem_strdup(pod->uid));
+	at(world, world->now_ms + UNSEEN_MS, NULL, list_pods_again, NULL, NULL);
+	return UNSEEN_MS + pick(world, 500, 4000);
+}
+
 static void begin_row(struct world *world, void *arg)
 {
 	struct member *member = &world->members[pick(world, 0, world->member_count - 1)];
@@ -155,15 +194,15 @@ static void make_row(struct world *world)
 	faults->row = row_of_seed(world->seed);
 	if (faults->row == ROW_NONE)
 		return;
-	if (faults->row == ROW_LATE_WRITES || faults->row == ROW_ASLEEP)
+	if (faults->row == ROW_LATE_WRITES || faults->row == ROW_ASLEEP || faults->row == ROW_UNSEEN)
 		/* nothing else goes wrong */
 		*faults = (struct faults){.row = faults->row,
 					  .pace_ms = faults->pace_ms,
 					  .until_ms = world->now_ms + ROW_WITHIN_MS,
 					  .long_ms = faults->long_ms,
 					  .late = faults->row == ROW_LATE_WRITES};
-	if (faults->row == ROW_LATE_WRITES)
-		return; /* creates arrive when nobody waits for them any more (network.c) */
+	if (faults->row == ROW_LATE_WRITES || faults->row == ROW_UNSEEN)
+		return; /* creates arrive when nobody waits for them any more, or are answered late (network.c) */
 	if (faults->row == ROW_RELISTS) {
 		at(world, world->now_ms + pick(world, 4000, 8000), NULL, list_again, NULL, NULL);
 		return;
@@ -182,8 +221,9 @@ static void make_row(struct world *world)
 
 enum fault_row row_of_seed(uint64_t seed)
 {
-	static const enum fault_row rows[16] = {[3] = ROW_ASLEEP,    [5] = ROW_LATE_ANSWERS, [8] = ROW_OVERDUE,
-						[11] = ROW_HANDOVER, [12] = ROW_LATE_WRITES, [13] = ROW_RELISTS};
+	static const enum fault_row rows[16] = {
+		[3] = ROW_ASLEEP,       [5] = ROW_LATE_ANSWERS, [8] = ROW_OVERDUE, [11] = ROW_HANDOVER,
+		[12] = ROW_LATE_WRITES, [13] = ROW_RELISTS,     [14] = ROW_UNSEEN};
 
 	return rows[seed % ARRAY_LEN(rows)];
 }

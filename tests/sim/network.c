@@ -153,7 +153,8 @@ int64_t network_travel_ms(struct world *world)
 	return world->faults.calm || world->healed ? pick(world, 1, 5) : pick(world, 1, chance(world, 100) ? 400 : 20);
 }
 
-static void send_answer(struct wire *wire, struct answer *answer)
+/* travel_ms: how long it takes; 0: as long as others do. */
+static void send_answer(struct wire *wire, struct answer *answer, int64_t travel_ms)
 {
 	struct world *world = wire->world;
 	struct reply *reply;
@@ -168,25 +169,34 @@ static void send_answer(struct wire *wire, struct answer *answer)
 	reply->wire = wire;
 	reply->answer = *answer;
 	wire->events++;
-	at(world,
-	   world->now_ms + (!world->faults.calm && !world->healed && chance(world, world->faults.slow_answer)
+	if (travel_ms == 0)
+		travel_ms = !world->faults.calm && !world->healed && chance(world, world->faults.slow_answer)
 				    ? pick(world, 1, wire->timeout_ms)
-				    : network_travel_ms(world)),
-	   &wire->member->process, on_reply, reply_drop, reply);
+				    : network_travel_ms(world);
+	at(world, world->now_ms + travel_ms, &wire->member->process, on_reply, reply_drop, reply);
+}
+
+/* The name of the object in the body of a create. False: it has none. */
+static bool name_in_body(const struct wire *wire, char *out, size_t size)
+{
+	static const char name_key[] = "\"name\":\"";
+	const char *at = strstr(wire->body, name_key);
+
+	if (at == NULL)
+		return false;
+	at += strlen(name_key);
+	snprintf(out, size, "%.*s", (int)strcspn(at, "\""), at);
+	return true;
 }
 
 /* A create that is held waits until nobody has its name any more: so it comes when its attempt is over. */
 static bool waits_for_name(const struct wire *wire)
 {
-	static const char name_key[] = "\"name\":\"";
-	const char *at = strstr(wire->body, name_key);
 	char name[96];
 	int plan;
 
-	if (wire->world->now_ms >= wire->held_until_ms || at == NULL)
+	if (wire->world->now_ms >= wire->held_until_ms || !name_in_body(wire, name, sizeof(name)))
 		return false;
-	at += strlen(name_key);
-	snprintf(name, sizeof(name), "%.*s", (int)strcspn(at, "\""), at);
 	plan = check_subject(wire);
 	return plan >= 0 && api_find(wire->world, KIND_POD, plan_ns(plan), name) != NULL;
 }
@@ -201,6 +211,22 @@ static void answer_as_stranger(struct world *world, struct answer *out)
 
 	out->code = 404;
 	out->body = mem_strdup(bodies[pick(world, 0, (int64_t)ARRAY_LEN(bodies) - 1)]);
+}
+
+static bool is_pod_create(const struct wire *wire)
+{
+	return strcmp(wire->method, "POST") == 0 && strstr(wire->path, "/pods") != NULL;
+}
+
+/* For how long the answer to a create of a Pod is held back that nobody is to see; 0: it is not. */
+static int64_t unseen_ms(const struct wire *wire, const struct answer *answer)
+{
+	char name[96];
+	int plan = check_subject(wire);
+
+	if (answer->code != 201 || !is_pod_create(wire) || plan < 0 || !name_in_body(wire, name, sizeof(name)))
+		return 0;
+	return faults_created(wire->world, plan_ns(plan), name);
 }
 
 static void on_arrival(struct world *world, void *arg)
@@ -221,10 +247,10 @@ static void on_arrival(struct world *world, void *arg)
 		if (strstr(wire->path, "/namespaces/") == NULL && world->gang_unserved_until_ms < world->now_ms)
 			world->gang_unserved_until_ms = world->now_ms;
 		answer_as_stranger(world, &answer);
-		send_answer(wire, &answer);
+		send_answer(wire, &answer, 0);
 	} else if (wire->fault != 0 && !wire->fault_after) {
 		api_status(&answer, wire->fault, wire->fault == 429 ? "TooManyRequests" : "InternalError", "fault");
-		send_answer(wire, &answer);
+		send_answer(wire, &answer, 0);
 	} else if (world->now_ms <= wire->deadline_ms || world->faults.late) {
 		trace(world, "carried out #%llu of %s: %s %s%s", (unsigned long long)wire->number,
 		      wire->member->process.label, wire->method, wire->path, wire->late ? " (late)" : "");
@@ -233,17 +259,12 @@ static void on_arrival(struct world *world, void *arg)
 			free(answer.body);
 			api_status(&answer, wire->fault, "InternalError", "fault");
 		}
-		send_answer(wire, &answer);
+		send_answer(wire, &answer, unseen_ms(wire, &answer));
 	}
 	drop_event(wire);
 }
 
 /* ---- the client's end ---- */
-
-static bool is_pod_create(const struct wire *wire)
-{
-	return strcmp(wire->method, "POST") == 0 && strstr(wire->path, "/pods") != NULL;
-}
 
 static void choose_fate(struct wire *wire, int64_t *arrival_ms)
 {

@@ -330,9 +330,20 @@ void faults_make(struct world *world);
 void faults_heal(struct world *world);
 /* The API server has deleted a Pod or a ConfigMap for the member. */
 void faults_deleted(struct member *member);
+/* The API server has created a Pod. Returns when the answer is to be sent, in ms from now; 0: as usual. */
+int64_t faults_created(struct world *world, const char *ns, const char *name);
 
 /* Faults that follow each other in some worlds. */
-enum fault_row { ROW_NONE, ROW_LATE_ANSWERS, ROW_HANDOVER, ROW_OVERDUE, ROW_LATE_WRITES, ROW_ASLEEP, ROW_RELISTS };
+enum fault_row {
+	ROW_NONE,
+	ROW_LATE_ANSWERS,
+	ROW_HANDOVER,
+	ROW_OVERDUE,
+	ROW_LATE_WRITES,
+	ROW_ASLEEP,
+	ROW_RELISTS,
+	ROW_UNSEEN
+};
 enum fault_row row_of_seed(uint64_t seed);
 
 struct faults {
