@@ -8,6 +8,8 @@
 
 /* The bytes that a stream reads at once: events that were gathered (process/gather.h) come together. */
 enum { STREAM_READ_BYTES = 128 * 1024 };
+/* The least that libcurl takes, and as much as a TLS record holds. */
+enum { UPLOAD_BYTES = 16 * 1024 };
 
 /* ---- the server's address ---- */
 
@@ -140,6 +142,8 @@ static void set_constants(struct kube_client *client, CURL *easy, struct transpo
 	curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
 	curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
 	curl_easy_setopt(easy, CURLOPT_TCP_NODELAY, 1L);
+	/* each handle that has sent a body keeps such a buffer, and libcurl 8 fills more of it */
+	curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, (long)UPLOAD_BYTES);
 	set_proxy(client, easy);
 	if (client->tls)
 		set_tls(client, easy);
