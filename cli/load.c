@@ -204,12 +204,24 @@ static int load_service(struct cli *cli, struct loaded *out, struct error *err)
 				  : judge_part(cli, code, "whether another Service is in the way is not known", err);
 }
 
+/* Whether the status does not follow the Pods. */
+static bool goes_unnoticed(const struct inquiry *inquiry)
+{
+	struct waiting_list groups;
+	bool found;
+
+	waiting_list_read(inquiry, &groups);
+	found = groups.count > 0 && groups.list[0].kind == WAIT_UNNOTICED;
+	waiting_list_free(&groups);
+	return found;
+}
+
 static int load_doubts(struct cli *cli, struct loaded *out, struct error *err)
 {
 	const struct framework_view *framework = &out->framework;
 	int code;
 
-	if (out->inquiry.stale)
+	if (out->inquiry.stale || goes_unnoticed(&out->inquiry))
 		load_lease(cli, out);
 	if (framework->begun && framework->status.state == STATE_CREATION_PENDING)
 		return load_config_map(cli, out, err);
@@ -249,10 +261,10 @@ int load_framework(struct cli *cli, const char *name, unsigned parts, struct loa
 		code = load_pods(cli, name, out, err);
 	if (code == 0 && (parts & LOAD_EVENTS))
 		code = load_events(cli, name, out, err);
-	if (code == 0 && (parts & LOAD_DOUBTS))
-		code = load_doubts(cli, out, err);
 	out->inquiry.framework = &out->framework;
 	out->inquiry.now = clock_wall_ms() / 1000;
+	if (code == 0 && (parts & LOAD_DOUBTS))
+		code = load_doubts(cli, out, err);
 	out->flags = flags_text(&cli->options);
 	out->inquiry.flags = out->flags;
 	return code;

@@ -93,6 +93,23 @@ static void read_containers(struct pod_view *pod)
 	}
 }
 
+/* Of a Pod whose containers were never reported, for example an evicted one: when it was Ready no more. */
+static int64_t end_time_of(const json_t *object)
+{
+	const json_t *ready = json_find(json_path(object, "status", "conditions", NULL), "type", "Ready");
+	const json_t *status;
+	int64_t end_time = 0;
+	size_t i;
+
+	json_array_foreach(json_path(object, "status", "containerStatuses", NULL), i, status) {
+		int64_t finished = json_time(json_path(status, "state", "terminated", NULL), "finishedAt");
+
+		if (finished > end_time)
+			end_time = finished;
+	}
+	return end_time != 0 ? end_time : json_time(ready, "lastTransitionTime");
+}
+
 void pod_views_add(struct pod_views *pods, json_t *object)
 {
 	const json_t *meta = json_object_get(object, "metadata");
@@ -118,6 +135,8 @@ void pod_views_add(struct pod_views *pods, json_t *object)
 		text = json_text(object);
 		pod->wait_of = pod_read(text, strlen(text), NULL);
 	}
+	if (strcmp(pod->phase, "Succeeded") == 0 || strcmp(pod->phase, "Failed") == 0)
+		pod->end_time = end_time_of(object);
 	read_init(pod);
 	read_containers(pod);
 	HASH_ADD_KEYPTR(hh, pods->by_name, pod->name, strlen(pod->name), pod);

@@ -8,6 +8,7 @@
  * reason. A new cause gets its place here and its row in wait_kind.c. If an Event reports it, that is all; else wait.c
  * finds it in Pods or in the status. */
 enum wait_kind {
+	WAIT_UNNOTICED,       /* the Pod has ended or is gone, and the status does not follow */
 	WAIT_NEVER_STARTS,    /* the kubelet can never start a container */
 	WAIT_START,           /* it fails, and tries again */
 	WAIT_CRASH,           /* a container ends again and again, and is started later each time */

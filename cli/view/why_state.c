@@ -47,7 +47,7 @@ bool why_malformed(const struct inquiry *inquiry, struct why *why)
 
 /* ---- nobody looks after it --------------------------------------------------------------------------------------- */
 
-static void describe_lease(const struct inquiry *inquiry, struct why *why)
+void why_fact_lease(struct why *why, const struct inquiry *inquiry)
 {
 	const json_t *meta = json_object_get(inquiry->lease, "metadata");
 	const json_t *spec = json_object_get(inquiry->lease, "spec");
@@ -106,7 +106,7 @@ bool why_no_controller(const struct inquiry *inquiry, struct why *why)
 			framework->name, why_age(inquiry, framework->creation_time, age));
 		why_fact(why, "status", "absent");
 	}
-	describe_lease(inquiry, why);
+	why_fact_lease(why, inquiry);
 	why_advise(why, "Ask whoever runs FrameworkController whether fc-watcher leads and has reconcilers:");
 	why_command(why, "fc-watcher status");
 	why_advise(why, "If fc-watcher has --namespaces, %s must be one of them.", framework->ns);

@@ -139,6 +139,8 @@ static void explain_first(const struct inquiry *inquiry, const struct waiting_ta
 		why_advise(why, "%s", row->advice);
 	if (row->edit)
 		why_edit(why, inquiry);
+	if (group->kind == WAIT_UNNOTICED)
+		why_fact_lease(why, inquiry);
 	if (group->kind == WAIT_FOREIGN || group->kind == WAIT_FORMER)
 		describe_foreign(inquiry, group, why);
 	if (row->describe)

@@ -381,7 +381,7 @@ static void test_changes(void **state)
 
 static void test_framework(void **state)
 {
-	cleanup_free char *task = cli_task(0, "AttemptRunning", ",'podUID':'p','podNodeName':'" HOSTILE "'");
+	cleanup_free char *task = cli_task(0, "AttemptRunning", ",'podUID':'p-f-a-0','podNodeName':'" HOSTILE "'");
 	cleanup_free char *role = cli_role("a", task);
 	cleanup_free char *status = cli_status("AttemptRunning", "", "", role);
 	cleanup_buf struct buf out = {0};

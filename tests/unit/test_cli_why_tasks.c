@@ -37,6 +37,44 @@ static void test_room(void **state)
 	done(&w, &why);
 }
 
+/* While no controller runs, Pods end and go, and the status says that they run. (The answer was that the Framework waits
+ * for nothing.) */
+static void test_unnoticed(void **state)
+{
+	static const struct {
+		const char *uid;
+		const char *status;
+		const char *kind;
+		const char *part;
+	} cases[] = {
+		{"p-f-a-0",
+		 "'phase':'Failed','containerStatuses':[{'name':'c','state':{'terminated':{'exitCode':1,'finishedAt':"
+		 "'2026-01-01T00:58:00Z'}}}]",
+		 "unnoticed", "Task a[0] waits for the controller, whose status does not follow its Pod: the Pod has failed"},
+		{"p-f-a-0", "'phase':'Failed','conditions':[{'type':'Ready','status':'False','lastTransitionTime':"
+			    "'2026-01-01T00:57:00Z'}]",
+		 "unnoticed", "the Pod has failed"},
+		{"p-f-a-0",
+		 "'phase':'Succeeded','containerStatuses':[{'name':'c','state':{'terminated':{'exitCode':0,"
+		 "'finishedAt':'2026-01-01T00:59:30Z'}}}]",
+		 "running", "waits for nothing"},
+		{"p-f-a-0", "'phase':'Running'", "running", "waits for nothing"},
+		{"p-former", "'phase':'Running'", "unnoticed", "the Pod is gone"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		cleanup_free char *pod_uid = mem_printf(",'podUID':'%s'", cases[i].uid);
+		struct cli_world w;
+		struct why why;
+
+		begin_tasks(&w, "AttemptRunning", ONE_ROLE, cli_task(0, "AttemptRunning", pod_uid));
+		cli_world_pod(&w, "f-a-0", "", "'nodeName':'n'", cases[i].status);
+		explain(&w, &why, cases[i].kind, cases[i].part);
+		done(&w, &why);
+	}
+}
+
 /* The cause counts before its effects: those in the barrier wait for the one without a node. */
 static void test_barrier(void **state)
 {
@@ -299,6 +337,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_images),         cmocka_unit_test(test_room),
+		cmocka_unit_test(test_unnoticed),
 		cmocka_unit_test(test_barrier),        cmocka_unit_test(test_creation),
 		cmocka_unit_test(test_other_waits),    cmocka_unit_test(test_status_behind),
 		cmocka_unit_test(test_depends),        cmocka_unit_test(test_service),
