@@ -210,8 +210,8 @@ static bool goes_unnoticed(const struct inquiry *inquiry)
 	struct waiting_list groups;
 	bool found;
 
-	waiting_list_read(inquiry, &groups);
-	found = groups.count > 0 && groups.list[0].kind == WAIT_UNNOTICED;
+	waiting_list_read(inquiry, &groups); /* it is the last kind */
+	found = groups.count > 0 && groups.list[groups.count - 1].kind == WAIT_UNNOTICED;
 	waiting_list_free(&groups);
 	return found;
 }

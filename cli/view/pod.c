@@ -93,21 +93,25 @@ static void read_containers(struct pod_view *pod)
 	}
 }
 
-/* Of a Pod whose containers were never reported, for example an evicted one: when it was Ready no more. */
+/* The latest time that the status names: its containers had ended by then. */
 static int64_t end_time_of(const json_t *object)
 {
-	const json_t *ready = json_find(json_path(object, "status", "conditions", NULL), "type", "Ready");
-	const json_t *status;
+	static const char *const lists[] = {"initContainerStatuses", "containerStatuses"};
+	const json_t *item;
 	int64_t end_time = 0;
 	size_t i;
 
-	json_array_foreach(json_path(object, "status", "containerStatuses", NULL), i, status) {
-		int64_t finished = json_time(json_path(status, "state", "terminated", NULL), "finishedAt");
+	json_array_foreach(json_path(object, "status", "conditions", NULL), i, item)
+		if (json_time(item, "lastTransitionTime") > end_time)
+			end_time = json_time(item, "lastTransitionTime");
+	for (size_t list = 0; list < ARRAY_LEN(lists); list++)
+		json_array_foreach(json_path(object, "status", lists[list], NULL), i, item) {
+			int64_t finished = json_time(json_path(item, "state", "terminated", NULL), "finishedAt");
 
-		if (finished > end_time)
-			end_time = finished;
-	}
-	return end_time != 0 ? end_time : json_time(ready, "lastTransitionTime");
+			if (finished > end_time)
+				end_time = finished;
+		}
+	return end_time;
 }
 
 void pod_views_add(struct pod_views *pods, json_t *object)

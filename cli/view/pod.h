@@ -30,7 +30,7 @@ struct pod_view {
 	const char *creating; /* a container waits with a reason that passes by itself: ContainerCreating, … */
 	const char *crashing; /* a container of a Pod that ran waits with this reason: CrashLoopBackOff */
 	const char *crash_message;
-	int64_t end_time; /* when the last container of a Pod that is Succeeded or Failed ended; 0: unknown, or not so */
+	int64_t end_time; /* of one that is Succeeded or Failed: when it had ended; 0: unknown */
 };
 
 /* By name. Zero-initialise with NULL. */

@@ -147,7 +147,7 @@ enum { NOTICE_SEC = 60 };
 static bool unnoticed(const struct inquiry *inquiry, const struct pod_view *pod, const struct task_status *task,
 		      struct task_wait *wait)
 {
-	if (inquiry->pods == NULL || task->attempt.pod_uid == NULL)
+	if (inquiry->pods == NULL || task->attempt.pod_uid == NULL || task->attempt.completion != NULL)
 		return false;
 	*wait = (struct task_wait){.kind = WAIT_UNNOTICED, .reason = "", .message = "the Pod is gone"};
 	if (pod == NULL || strcmp(pod->uid, task->attempt.pod_uid) != 0)

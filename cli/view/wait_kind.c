@@ -7,16 +7,6 @@
 #include "common/base/mem.h"
 
 static const struct wait_row rows[] = {
-	[WAIT_UNNOTICED] =
-		{
-			.name = "unnoticed",
-			.one = "waits for the controller, whose status does not follow its Pod:",
-			.many = "wait for the controller, whose status does not follow their Pods:",
-			.advice = "The controller notices this within a minute. If it lasts, no fc-watcher leads, or no "
-				  "reconciler holds the Framework's shard: ask whoever runs FrameworkController, who "
-				  "sees it with fc-watcher status.",
-			.quotes_message = true,
-		},
 	[WAIT_NEVER_STARTS] =
 		{
 			.name = "never-starts",
@@ -240,6 +230,17 @@ static const struct wait_row rows[] = {
 			.name = "creation",
 			.one = "gets its Pod from the controller next.",
 			.many = "get their Pods from the controller next.",
+		},
+	[WAIT_UNNOTICED] =
+		{
+			.name = "unnoticed",
+			.one = "waits for the controller, whose status does not follow its Pod:",
+			.many = "wait for the controller, whose status does not follow their Pods:",
+			.advice =
+				"The controller notices this within a minute. If it lasts, no fc-watcher leads, or no "
+				"reconciler holds the Framework's shard: ask whoever runs FrameworkController, who "
+				"sees it with fc-watcher status.",
+			.quotes_message = true,
 		},
 	[WAIT_NONE] = {.name = "none"},
 };

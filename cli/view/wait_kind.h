@@ -8,7 +8,6 @@
  * reason. A new cause gets its place here and its row in wait_kind.c. If an Event reports it, that is all; else wait.c
  * finds it in Pods or in the status. */
 enum wait_kind {
-	WAIT_UNNOTICED,       /* the Pod has ended or is gone, and the status does not follow */
 	WAIT_NEVER_STARTS,    /* the kubelet can never start a container */
 	WAIT_START,           /* it fails, and tries again */
 	WAIT_CRASH,           /* a container ends again and again, and is started later each time */
@@ -32,6 +31,7 @@ enum wait_kind {
 	WAIT_PENDING,         /* the Pod is Pending, and its object is not known */
 	WAIT_DEPENDS,         /* for the Tasks of another TaskRole */
 	WAIT_CREATION,        /* the Pod is not created yet */
+	WAIT_UNNOTICED,       /* the Pod has ended or is gone, and the status does not follow */
 	WAIT_NONE,            /* it runs, or is completed */
 };
 

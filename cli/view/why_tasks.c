@@ -120,6 +120,16 @@ static void describe_barrier(const struct inquiry *inquiry, const struct waiting
 	}
 }
 
+/* Who should have noticed it, and what the API server has refused to them. */
+static void describe_unnoticed(const struct inquiry *inquiry, struct why *why)
+{
+	static const char *const reasons[] = {"FailedGetPod", "FailedGetConfigMap", "FailedDeletePod"};
+
+	why_fact_lease(why, inquiry);
+	for (size_t i = 0; inquiry->events != NULL && i < ARRAY_LEN(reasons); i++)
+		why_fact_event(why, inquiry, event_views_latest(inquiry->events, reasons[i], 0, NULL));
+}
+
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
 
 static void explain_first(const struct inquiry *inquiry, const struct waiting_tasks *group, struct why *why)
@@ -140,7 +150,7 @@ static void explain_first(const struct inquiry *inquiry, const struct waiting_ta
 	if (row->edit)
 		why_edit(why, inquiry);
 	if (group->kind == WAIT_UNNOTICED)
-		why_fact_lease(why, inquiry);
+		describe_unnoticed(inquiry, why);
 	if (group->kind == WAIT_FOREIGN || group->kind == WAIT_FORMER)
 		describe_foreign(inquiry, group, why);
 	if (row->describe)

@@ -141,7 +141,6 @@ void framework_enter(struct reconcile *reconcile, enum attempt_state state, int6
 	} else if (state == STATE_COMPLETED) {
 		status->completion_time = reconcile->now_sec;
 	}
-	framework->inherited = false;
 	framework_touch(reconcile, write_delay_ms);
 	framework->decided = framework->version;
 	framework->sweep = true;
@@ -322,6 +321,7 @@ void framework_new_attempt(struct reconcile *reconcile, int32_t id)
 	framework_attempt_status_free(attempt);
 	forget_shortening(framework);
 	framework->waits_reported = 0;
+	framework->inherited = false;
 	owned_attempt_begins(framework);
 	slots_forget_lost(framework);
 	attempt->id = id;
@@ -406,6 +406,8 @@ void framework_adopt_status(struct framework *framework, struct framework_status
 {
 	uint64_t version = ++framework->version;
 
+	if (!framework->has_status || framework->status.attempt.id != status->attempt.id)
+		owned_attempt_begins(framework);
 	free_role_work(framework);
 	framework_status_free(&framework->status);
 	pod_templates_free(framework); /* they contain the admission */

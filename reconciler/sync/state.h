@@ -191,7 +191,7 @@ struct framework {
 	uint64_t decided; /* version that holds the present state of the Framework */
 	uint64_t adopted; /* … and the one that holds the ConfigMap's uid */
 	enum fence fence;
-	bool inherited;     /* the present state was adopted: its author may have created what no event has shown yet */
+	bool inherited;     /* the attempt was adopted: its author may have created what no event has shown yet */
 	bool fence_sent;    /* status.fenced as it is in the write that is on its way */
 	const char *writer; /* as this process marks the statuses that it writes; NULL: not at all */
 

@@ -75,7 +75,6 @@ static void config_map_deleting(struct reconcile *reconcile)
 									     "ConfigMap is being deleted by others");
 		framework_touch(reconcile, WRITE_NOW);
 	}
-	slots_doubt_inherited(framework);
 	if (framework->status.state != STATE_DELETING)
 		framework_enter(reconcile, STATE_DELETING, WRITE_UIDS);
 }

@@ -181,6 +181,7 @@ void slots_doubt_inherited(struct framework *framework)
 				slot->known = SLOT_IN_DOUBT;
 		}
 	}
+	framework->inherited = false;
 }
 
 bool slots_stragglers_gone(struct reconcile *reconcile)

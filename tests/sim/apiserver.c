@@ -424,6 +424,7 @@ static void handle_status(struct world *world, const struct wire *wire, struct o
 		changed = api_copy(object);
 		json_object_set(changed, "status", status);
 		api_replace(world, object, changed);
+		object->written_late = wire->late;
 		trace(world, "status of %s at %" PRIu64 ": %s", object->name, object->version,
 		      json_str(status, "state"));
 		life_status_written(world, object);

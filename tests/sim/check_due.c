@@ -1,4 +1,5 @@
 /* What must happen in time in lively worlds (life.c), and how their Frameworks come to rest. See check.h. */
+#include <stdio.h>
 #include <string.h>
 
 #include "common/base/json.h"
@@ -44,6 +45,15 @@ static const char *overdue_task(struct world *world, const json_t *spec, const c
 	return world->now_ms > instance->fails_since_ms + SEEN_MS ? "a Pod's waitingTime" : NULL;
 }
 
+/* An attempt that is still to begin ends when its ConfigMap is gone, which may wait for Pods of a lost node. */
+static bool has_config_map(struct world *world, const struct object *framework)
+{
+	char name[128];
+
+	snprintf(name, sizeof(name), "%s-attempt", framework->name);
+	return api_find(world, KIND_CONFIG_MAP, framework->ns, name) != NULL;
+}
+
 /* What should have happened to the Framework by now; NULL: nothing. */
 static const char *overdue(struct world *world, struct object *object)
 {
@@ -75,7 +85,8 @@ static const char *overdue(struct world *world, struct object *object)
 	if (suspended(spec) && !says_suspended(status) &&
 	    (state != STATE_CREATION_PENDING || world->plans[object->plan].strict))
 		return "its suspension";
-	if (deadline_ms(spec, status) != INT64_MAX && now_ms > deadline_ms(spec, status))
+	if (deadline_ms(spec, status) != INT64_MAX && now_ms > deadline_ms(spec, status) &&
+	    (state != STATE_CREATION_PENDING || !has_config_map(world, object)))
 		return "its end by activeDeadlineSec";
 	if (state != STATE_PREPARING && state != STATE_RUNNING)
 		return NULL;

@@ -340,23 +340,14 @@ static void check_code(const struct decision *decision)
 		violated(decision->world, "%s ends before its deadline, or is suspended", name);
 }
 
-/* A reconciler whose view lags may not know of a younger Pod that somebody let outlive its ConfigMap. */
-enum { KNOWN_MS = 20 * 1000 };
-
-static bool is_known(struct world *world, const struct object *pod)
-{
-	return world->plans[pod->plan].strict || api_find_uid(world, KIND_CONFIG_MAP, pod->owner_uid) != NULL ||
-	       (pod->owner_uid[0] != '\0' &&
-		json_time(json_object_get(pod->json, "metadata"), "creationTimestamp") * 1000 + KNOWN_MS <
-			wall_ms(world));
-}
-
+/* A Pod that somebody let outlive its ConfigMap does not count: a reconciler whose view lags may not know of it. */
 static bool has_pod(struct world *world, const struct object *framework)
 {
 	for (const struct object *object = world->objects; object != NULL; object = object->next)
 		if (object->kind == KIND_POD && !object->late && object_framework_name(object->json) != NULL &&
 		    strcmp(annotation(object->json, "FC_FRAMEWORK_UID"), framework->uid) == 0 &&
-		    is_known(world, object))
+		    (world->plans[object->plan].strict ||
+		     api_find_uid(world, KIND_CONFIG_MAP, object->owner_uid) != NULL))
 			return true;
 	return false;
 }

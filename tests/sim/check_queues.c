@@ -62,7 +62,7 @@ void check_queue_sent(const struct wire *wire)
 		world, KIND_FRAMEWORK,
 		json_str(json_array_get(json_path(body, "metadata", "ownerReferences", NULL), 0), "uid"));
 	status = framework == NULL ? NULL : status_of(framework);
-	if (framework != NULL && may_act(wire->member, framework->ns, framework->name) &&
+	if (framework != NULL && !framework->written_late && may_act(wire->member, framework->ns, framework->name) &&
 	    (state_of(status) != STATE_CREATION_PENDING || is_set(status, "admission")))
 		violated(world, "a Workload is asked for, for %s, which is not suspended", framework->uid);
 }

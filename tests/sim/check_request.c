@@ -137,7 +137,7 @@ void check_leaving(const struct member *member)
 		const struct framework *framework = item_framework(item);
 
 		if (framework->exists && framework->problem == NULL && framework->version != framework->written &&
-		    item->writes.failures == 0 && item->writes.until_ms <= process_now_ms(&member->process) &&
+		    item->writes.failures == 0 && item->writes.until_ms <= member->leave_by_ms - LAST_WRITES_MS &&
 		    may_act(member, framework->ns, framework->name))
 			violated(world, "%s gives %s back with a status that it has not written", member->process.label,
 				 item->key);

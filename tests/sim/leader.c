@@ -229,13 +229,20 @@ static int lose_chance(const struct world *world)
 	return again ? world->faults.lose_lease : world->faults.lose_lease / 10;
 }
 
+/* Whether it creates the record of a former term anew, which a user has deleted: nobody can know that either. */
+static bool brings_back(const struct ask *ask, const struct world *world)
+{
+	return ask->request.object == ELECTION_RECORD && ask->request.verb == ELECTION_CREATE &&
+	       ask->request.lease.transitions < world->newest_epoch;
+}
+
 /* The server carries it out. */
 static void on_arrival(struct world *world, void *arg)
 {
 	struct ask *ask = arg;
 	struct lease_object *lease = &world->leases[ask->request.object];
 
-	if (world->now_ms > ask->deadline_ms && !world->faults.late) {
+	if (world->now_ms > ask->deadline_ms && (!world->faults.late || brings_back(ask, world))) {
 		free(ask);
 		return;
 	}

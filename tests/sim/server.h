@@ -31,6 +31,7 @@ struct object {
 	bool late;                /* what made it was (struct wire), and no attempt has taken it over since */
 	int64_t stray_since_ms;   /* no attempt has it or could take it, and somebody could delete it; 0: not so */
 	bool bound;               /* Pods: on a node */
+	bool written_late;        /* Frameworks: the stored status was, so its owner may not know it */
 	json_t *plain;            /* Frameworks: the status, decompressed; NULL: not asked for yet */
 	json_t *specs;            /* Frameworks: that of each generation */
 	const char *overdue;      /* Frameworks: what should have happened (check_life.c); NULL: nothing … */

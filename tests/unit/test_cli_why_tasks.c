@@ -37,8 +37,8 @@ static void test_room(void **state)
 	done(&w, &why);
 }
 
-/* While no controller runs, Pods end and go, and the status says that they run. (The answer was that the Framework waits
- * for nothing.) */
+/* While no controller runs, Pods end and go, and the status says that they run. (The answer was that the Framework
+ * waits for nothing.) */
 static void test_unnoticed(void **state)
 {
 	static const struct {
@@ -50,9 +50,12 @@ static void test_unnoticed(void **state)
 		{"p-f-a-0",
 		 "'phase':'Failed','containerStatuses':[{'name':'c','state':{'terminated':{'exitCode':1,'finishedAt':"
 		 "'2026-01-01T00:58:00Z'}}}]",
-		 "unnoticed", "Task a[0] waits for the controller, whose status does not follow its Pod: the Pod has failed"},
-		{"p-f-a-0", "'phase':'Failed','conditions':[{'type':'Ready','status':'False','lastTransitionTime':"
-			    "'2026-01-01T00:57:00Z'}]",
+		 "unnoticed",
+		 "Task a[0] waits for the controller, whose status does not follow its Pod: the Pod has failed"},
+		{"p-f-a-0",
+		 "'phase':'Failed','conditions':[{'type':'Ready','status':'False','lastTransitionTime':"
+		 "'2026-01-01T00:57:00Z'},{'type':'DisruptionTarget','status':'True','lastTransitionTime':"
+		 "'2026-01-01T00:58:50Z'}]",
 		 "unnoticed", "the Pod has failed"},
 		{"p-f-a-0",
 		 "'phase':'Succeeded','containerStatuses':[{'name':'c','state':{'terminated':{'exitCode':0,"
@@ -336,13 +339,13 @@ static void test_sidecar(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_images),         cmocka_unit_test(test_room),
-		cmocka_unit_test(test_unnoticed),
-		cmocka_unit_test(test_barrier),        cmocka_unit_test(test_creation),
-		cmocka_unit_test(test_other_waits),    cmocka_unit_test(test_status_behind),
-		cmocka_unit_test(test_depends),        cmocka_unit_test(test_service),
-		cmocka_unit_test(test_without_rights), cmocka_unit_test(test_crash),
-		cmocka_unit_test(test_init_crash),     cmocka_unit_test(test_sidecar),
+		cmocka_unit_test(test_images),        cmocka_unit_test(test_room),
+		cmocka_unit_test(test_unnoticed),     cmocka_unit_test(test_barrier),
+		cmocka_unit_test(test_creation),      cmocka_unit_test(test_other_waits),
+		cmocka_unit_test(test_status_behind), cmocka_unit_test(test_depends),
+		cmocka_unit_test(test_service),       cmocka_unit_test(test_without_rights),
+		cmocka_unit_test(test_crash),         cmocka_unit_test(test_init_crash),
+		cmocka_unit_test(test_sidecar),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

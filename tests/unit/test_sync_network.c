@@ -1,4 +1,5 @@
 /* The Service of spec.network (CONTRACT.md §4.13, §12.21): made before the first Pod, found again, waited for. */
+#include "reconciler/sync/owned_kind.h"
 #include "tests/unit/sync_world.h"
 
 #define NETWORK ",'network':{}"
@@ -141,6 +142,37 @@ static void test_kept_over_attempts(void **state)
 		     "delete Pod f-a-0; delete ConfigMap f-attempt; create ConfigMap f-attempt; get Service f; create "
 		     "Service f; "
 		     "create Pod f-a-0; ");
+	world_end(&w);
+}
+
+/* A reconciler that was paused adopts an attempt that another one has begun: the Service may have gone since. (It took
+ * for granted that it was there.) */
+static void test_attempt_of_another(void **state)
+{
+	struct world w;
+	struct framework *paused;
+
+	(void)state;
+	begin(&w, 1, "", NETWORK ",'retryPolicy':{'maxRetryCount':2}");
+	w.framework->writer = "00000001";
+	world_settle(&w);
+	paused = w.framework;
+	w.framework = framework_new(WORLD_NS, WORLD_NAME);
+	world_restart(&w);
+	w.framework->writer = "00000002";
+	world_pod_exit(&w, "f-a-0", 1, "");
+	world_settle(&w);
+	assert_int_equal(w.framework->status.attempt.id, 1);
+	framework_free(w.framework);
+	w.framework = paused;
+	assert_int_equal(owned_slot(paused, SLOT_SERVICE)->known, SLOT_SEEN);
+	framework_fence(paused);
+	world_tell_framework(&w);
+	assert_int_equal(paused->status.attempt.id, 1);
+	assert_int_equal(owned_slot(paused, SLOT_SERVICE)->known, SLOT_IN_DOUBT);
+	world_tell_config_map(&w);
+	world_tell_pod(&w, "f-a-0");
+	world_settle(&w);
 	world_end(&w);
 }
 
@@ -378,6 +410,7 @@ int main(void)
 		cmocka_unit_test(test_adopted_after_restart),
 		cmocka_unit_test(test_outcome_unknown),
 		cmocka_unit_test(test_kept_over_attempts),
+		cmocka_unit_test(test_attempt_of_another),
 		cmocka_unit_test(test_foreign),
 		cmocka_unit_test(test_former),
 		cmocka_unit_test(test_ours_is_deleted),

@@ -98,13 +98,13 @@ static void test_create_outlives_config_map(void **state)
 }
 
 /* The former owner's last create was carried out after the ConfigMap had gone, and the new owner's stream of Pods lags
- * behind. (The attempt was over, and its quota given back, while the Pod was there.) */
-static void test_former_create_unseen(void **state)
+ * behind. (The attempt was over, and its quota given back, while the Pod was there.) The new owner finds that the
+ * ConfigMap is going, or is to go, or ends the attempt itself. */
+static void former_create_unseen(const char *found)
 {
 	struct world w;
 	cleanup_free char *text = NULL;
 
-	(void)state;
 	world_begin_creating(&w, 1);
 	w.slow_kubelet = true;
 	world_drop_call(&w.queue[0]); /* it is on its way from now on */
@@ -113,10 +113,28 @@ static void test_former_create_unseen(void **state)
 			  "'ownerReferences':[{'kind':'ConfigMap','name':'f-attempt','uid':'%s','controller':true}]},"
 			  "'spec':{},'status':{'phase':'Pending'}}",
 			  w.framework->status.attempt.config_map_uid);
-	world_config_map_gone(&w);
-	world_settle(&w);
-	assert_json(json_at(w.object, "status.state"), "'AttemptDeleting'");
+	if (strcmp(found, "'AttemptDeleting'") == 0) {
+		world_config_map_gone(&w);
+		world_settle(&w);
+	} else if (strcmp(found, "'AttemptDeletionPending'") == 0) {
+		world_edit_of(&w, 1, NEVER, "", ",'executionType':'Stop'");
+		world_reconcile(&w);
+		world_write(&w);
+	} else {
+		world_pass_minutes(&w); /* its status is stored */
+	}
+	assert_json(json_at(w.object, "status.state"), found);
 	world_restart(&w);
+	if (w.config_map != NULL) {
+		world_edit_of(&w, 1, NEVER, "", ",'executionType':'Stop'");
+		for (int i = 0; w.config_map != NULL && i < 10; i++) {
+			world_reconcile(&w);
+			world_write(&w);
+			world_reconcile(&w);
+			world_carry(&w);
+		}
+	}
+	assert_int_equal(w.made[CALL_CREATE_POD], 0);
 	world_put(&w, text, false);
 	world_settle(&w);
 	assert_int_equal(w.made[CALL_DELETE_POD], 1);
@@ -125,6 +143,14 @@ static void test_former_create_unseen(void **state)
 	world_settle(&w);
 	assert_state(&w, STATE_COMPLETED);
 	world_end(&w);
+}
+
+static void test_former_create_unseen(void **state)
+{
+	(void)state;
+	former_create_unseen("'AttemptDeleting'");
+	former_create_unseen("'AttemptDeletionPending'");
+	former_create_unseen("'AttemptPreparing'");
 }
 
 /* The ConfigMap is deleted by others, unseen; a Pod whose create was on its way comes after that. That the ConfigMap is

@@ -163,6 +163,15 @@ static void test_task_snapshot(void **state)
 
 /* ---- the Framework ----------------------------------------------------------------------------------------------- */
 
+static int lines_with(const char *text, const char *part)
+{
+	int count = 0;
+
+	for (const char *at = text; (at = strstr(at, part)) != NULL; at++)
+		count++;
+	return count;
+}
+
 /* Who reads the last Event knows why nothing comes after it. */
 static void test_last_event(void **state)
 {
@@ -197,6 +206,9 @@ static void test_last_event(void **state)
 		}
 		assert_state(&w, STATE_COMPLETED);
 		assert_contains(w.events.data, cases[i].expected);
+		/* an attempt that is retried has an Event of its own, and the last one shares the Framework's */
+		assert_int_equal(lines_with(w.events.data, "AttemptCompleted: "), w.framework->status.retry.total);
+		assert_int_equal(lines_with(w.events.data, "FrameworkRetried: "), w.framework->status.retry.total);
 		world_end(&w);
 	}
 }

@@ -1,7 +1,7 @@
 # What the work costs the API server: 200 Frameworks of five Tasks that run for one second, four reconcilers.
 
 STATUS_WRITES_MEAN=6 # per Framework, on a machine that moves the Pods of one together: 5.05 were seen
-STATUS_WRITES_MEAN_REAL=7 # 5 to 6.5
+STATUS_WRITES_MEAN_REAL=7 # 5 to 6.7
 STATUS_WRITES_MAX=24 # of one whose Pods move one by one: four for each Task, four of its own
 SWITCHES_WORKERS=8   # all of whom have to wake together as often as one would
 SWITCHES_MAX=6       # for the life of a Pod, in all our processes: 2 to 4, 8 and more if each of them woke as often
