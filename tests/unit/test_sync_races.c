@@ -62,6 +62,25 @@ static void test_status_ahead_of_view(void **state)
 	world_end(&w);
 }
 
+/* What a create of f-a-0 makes that was sent for the present attempt. The caller frees. */
+static char *late_pod(const struct world *w)
+{
+	return mem_printf("{'metadata':{'name':'f-a-0','uid':'late','labels':{'FC_FRAMEWORK_NAME':'f'},"
+			  "'ownerReferences':[{'kind':'ConfigMap','name':'f-attempt','uid':'%s','controller':true}]},"
+			  "'spec':{},'status':{'phase':'Pending'}}",
+			  w->framework->status.attempt.config_map_uid);
+}
+
+/* The Pod is deleted, and the attempt is over when it has gone. */
+static void waits_for_pod(struct world *w)
+{
+	assert_int_equal(w->made[CALL_DELETE_POD], 1);
+	assert_true(w->framework->status.state < STATE_ATTEMPT_COMPLETED);
+	world_pod_gone(w, "f-a-0");
+	world_settle(w);
+	assert_state(w, STATE_COMPLETED);
+}
+
 /* The ConfigMap goes while a Pod's create is on its way: the attempt is not over before its Pod is gone, too. (A retry
  * ran beside it.) */
 static void test_create_outlives_config_map(void **state)
@@ -77,10 +96,7 @@ static void test_create_outlives_config_map(void **state)
 	w.slow_kubelet = true;
 	create = w.queue[0]; /* it is on its way from now on */
 	w.queued = 0;
-	text = mem_printf("{'metadata':{'name':'f-a-0','uid':'late','labels':{'FC_FRAMEWORK_NAME':'f'},"
-			  "'ownerReferences':[{'kind':'ConfigMap','name':'f-attempt','uid':'%s','controller':true}]},"
-			  "'spec':{},'status':{'phase':'Pending'}}",
-			  w.framework->status.attempt.config_map_uid);
+	text = late_pod(&w);
 	world_config_map_gone(&w);
 	world_settle(&w);
 	assert_true(w.framework->status.state < STATE_ATTEMPT_COMPLETED);
@@ -89,11 +105,7 @@ static void test_create_outlives_config_map(void **state)
 	framework_answer(w.framework, &create, &answer, &w.time, &w.random);
 	world_drop_call(&create);
 	world_settle(&w);
-	assert_int_equal(w.made[CALL_DELETE_POD], 1);
-	assert_true(w.framework->status.state < STATE_ATTEMPT_COMPLETED);
-	world_pod_gone(&w, "f-a-0");
-	world_settle(&w);
-	assert_state(&w, STATE_COMPLETED);
+	waits_for_pod(&w);
 	world_end(&w);
 }
 
@@ -109,10 +121,7 @@ static void former_create_unseen(const char *found)
 	w.slow_kubelet = true;
 	world_drop_call(&w.queue[0]); /* it is on its way from now on */
 	w.queued = 0;
-	text = mem_printf("{'metadata':{'name':'f-a-0','uid':'late','labels':{'FC_FRAMEWORK_NAME':'f'},"
-			  "'ownerReferences':[{'kind':'ConfigMap','name':'f-attempt','uid':'%s','controller':true}]},"
-			  "'spec':{},'status':{'phase':'Pending'}}",
-			  w.framework->status.attempt.config_map_uid);
+	text = late_pod(&w);
 	if (strcmp(found, "'AttemptDeleting'") == 0) {
 		world_config_map_gone(&w);
 		world_settle(&w);
@@ -137,11 +146,7 @@ static void former_create_unseen(const char *found)
 	assert_int_equal(w.made[CALL_CREATE_POD], 0);
 	world_put(&w, text, false);
 	world_settle(&w);
-	assert_int_equal(w.made[CALL_DELETE_POD], 1);
-	assert_true(w.framework->status.state < STATE_ATTEMPT_COMPLETED);
-	world_pod_gone(&w, "f-a-0");
-	world_settle(&w);
-	assert_state(&w, STATE_COMPLETED);
+	waits_for_pod(&w);
 	world_end(&w);
 }
 
@@ -170,11 +175,7 @@ static void test_created_after_config_map(void **state)
 	world_edit_of(&w, 1, NEVER, "", ",'executionType':'Stop'");
 	world_settle(&w);
 	assert_int_equal(w.made[CALL_DELETE_CONFIG_MAP], 1);
-	assert_int_equal(w.made[CALL_DELETE_POD], 1);
-	assert_true(w.framework->status.state < STATE_ATTEMPT_COMPLETED);
-	world_pod_gone(&w, "f-a-0");
-	world_settle(&w);
-	assert_state(&w, STATE_COMPLETED);
+	waits_for_pod(&w);
 	world_end(&w);
 }
 
