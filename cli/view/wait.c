@@ -143,18 +143,23 @@ static struct task_wait reported_wait(const struct inquiry *inquiry, const struc
 /* A status follows within seconds, that of the largest Frameworks within half a minute (CONTRACT.md §12.16). */
 enum { NOTICE_SEC = 60 };
 
-/* Whether the Task's Pod has ended, or is gone, and its status does not follow. */
-static bool unnoticed(const struct inquiry *inquiry, const struct pod_view *pod, const struct task_status *task,
-		      struct task_wait *wait)
+/* The Task's Pod has ended, or is gone, and its status does not follow; WAIT_NONE: not so. */
+static struct task_wait unnoticed(const struct inquiry *inquiry, const struct pod_view *pod,
+				  const struct task_status *task)
 {
+	struct task_wait wait = {.kind = WAIT_NONE, .reason = "", .message = ""};
+
 	if (inquiry->pods == NULL || task->attempt.pod_uid == NULL || task->attempt.completion != NULL)
-		return false;
-	*wait = (struct task_wait){.kind = WAIT_UNNOTICED, .reason = "", .message = "the Pod is gone"};
-	if (pod == NULL || strcmp(pod->uid, task->attempt.pod_uid) != 0)
-		return true;
-	wait->message = strcmp(pod->phase, "Failed") == 0 ? "the Pod has failed" : "the Pod has succeeded";
-	wait->since = pod->end_time;
-	return pod->end_time != 0 && inquiry->now - pod->end_time > NOTICE_SEC;
+		return wait;
+	if (pod == NULL || strcmp(pod->uid, task->attempt.pod_uid) != 0) {
+		wait.kind = WAIT_UNNOTICED;
+		wait.message = "the Pod is gone";
+	} else if (pod->end_time != 0 && inquiry->now - pod->end_time > NOTICE_SEC) {
+		wait.kind = WAIT_UNNOTICED;
+		wait.message = strcmp(pod->phase, "Failed") == 0 ? "the Pod has failed" : "the Pod has succeeded";
+		wait.since = pod->end_time;
+	}
+	return wait;
 }
 
 static struct task_wait preparing_of(const struct inquiry *inquiry, const struct pod_view *pod,
@@ -206,9 +211,10 @@ struct task_wait wait_of(const struct role_wait *role, size_t index)
 	if (pod != NULL && pod->deletion_time != 0 && task->state != STATE_COMPLETED &&
 	    (task->state >= STATE_PREPARING || is_own(inquiry, pod, task)))
 		return termination_of(pod, task);
-	if ((task->state == STATE_PREPARING || task->state == STATE_RUNNING) && unnoticed(inquiry, pod, task, &wait))
+	if (task->state == STATE_PREPARING || task->state == STATE_RUNNING)
+		wait = unnoticed(inquiry, pod, task);
+	if (wait.kind != WAIT_NONE)
 		return wait;
-	wait = (struct task_wait){.kind = WAIT_NONE, .reason = "", .message = ""};
 	switch (task->state) {
 	case STATE_CREATION_PENDING:
 	case STATE_CREATION_REQUESTED:

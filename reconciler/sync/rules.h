@@ -72,7 +72,7 @@ void attempt_complete(struct reconcile *reconcile, struct completion *completion
 /* Events that report outcomes. */
 void task_report_completed(struct reconcile *reconcile, size_t role, size_t index);
 void task_report_retried(struct reconcile *reconcile, size_t role, size_t index);
-/* An attempt that is followed by another one has ended; the Framework's Event reports the end of the last one. */
+/* An attempt that would be retried has ended. The Framework's Event reports the end of the last one. */
 void attempt_report_completed(struct reconcile *reconcile);
 void framework_report_completed(struct reconcile *reconcile);
 void framework_report_retried(struct reconcile *reconcile);
