@@ -42,9 +42,9 @@ enum {
 
 static const char usage[] =
 	"Usage: fc-barrier [options]\n"
-	"Answers the init containers of a Framework's Pods when every Task of the Framework has an IP.\n"
+	"Answers waiting init containers of a Framework's Pods when every Task of the Framework has an IP.\n"
 	"\n"
-	"  --listen HOST:PORT address for init containers, default 127.0.0.1:9095\n"
+	"  --listen HOST:PORT address for init containers (default 127.0.0.1:9095)\n"
 	"  --tls-cert FILE    certificate chain of --listen, PEM; read again when it changes\n"
 	"  --tls-key FILE     private key of the certificate, PEM; read again when it changes\n"
 	"  --insecure-no-tls  serve without TLS although other machines can reach --listen\n"
@@ -426,7 +426,7 @@ int main(int argc, char **argv)
 	} else {
 		ev_run(barrier.loop, 0);
 	}
-	log_info("ends");
+	log_info("stopped");
 	stop(&barrier);
 	return barrier.exit_code;
 }

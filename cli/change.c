@@ -27,7 +27,7 @@ void note_change(struct cli *cli, const json_t *object)
 	const json_t *owner = view_controller(object);
 
 	if (is_completed(object))
-		cli_note(cli, "Framework %s is Completed already: this changes nothing any more", name);
+		cli_note(cli, "Framework %s is already Completed: this change has no effect", name);
 	else if (owner != NULL)
 		cli_note(cli,
 			 "Framework %s is controlled by %s %s, whose controller may undo this: change that %s instead",
@@ -178,8 +178,7 @@ int wait_until_gone(struct cli *cli, const char *name, const char *uid, struct e
 	int code = follow_run(cli, &what, err);
 
 	if (code == CLI_TIME_OUT)
-		error_set(err,
-			  "Framework %s still exists after --timeout; kubectl framework why %s tells what holds it",
+		error_set(err, "Framework %s still exists after --timeout; kubectl framework why %s shows the reason",
 			  name, name);
 	return code;
 }

@@ -29,10 +29,10 @@ metadata:
   name: framework
 spec:
   version: v$version.0
-  shortDescription: See, understand and change Frameworks
+  shortDescription: Show, explain and change Frameworks
   description: |
     For users of FrameworkController: lists Frameworks, shows their Tasks as a tree
-    and on a timeline, tells why one waits or has failed, collects logs of all Tasks,
+    and on a timeline, explains why one waits or has failed, collects logs of all Tasks,
     and scales, stops, suspends, resumes and retries Frameworks.
   platforms:
   - selector:

@@ -33,9 +33,8 @@ static void print_last_words(struct cli *cli, const char *role, size_t index, co
 		if (*message == '\0')
 			continue;
 		if (!*headed)
-			cli_note(cli, "the controller has deleted the Pods of these Tasks, and their logs with them; "
-				      "their last "
-				      "words are in the Framework's status:");
+			cli_note(cli, "the controller has deleted the Pods of these Tasks, with their logs; "
+				      "the status has their termination messages:");
 		*headed = true;
 		for (const char *line = message; *line != '\0';) {
 			size_t len = strcspn(line, "\n");
@@ -65,7 +64,7 @@ static void print_what_is_left(struct logs *logs, const struct loaded *loaded)
 	if (loaded->framework.begun && loaded->framework.status.state == STATE_COMPLETED)
 		cli_note(logs->cli,
 			 "there are no logs: Framework %s is Completed, and its Pods are deleted, with their logs; "
-			 "the status keeps no last words of them",
+			 "the status contains no termination messages",
 			 loaded->framework.name);
 	else
 		cli_note(logs->cli, "there are no logs: no container of Framework %s has started, or its Pods are gone",

@@ -74,7 +74,7 @@ static int judge(struct cli *cli, const struct waiting *waiting, const char *nam
 		out_flush(&cli->out);
 		return 0;
 	}
-	error_set(err, "Framework %s is Completed, and %s; kubectl framework why %s tells why", name,
+	error_set(err, "Framework %s is Completed, and %s; kubectl framework why %s shows the reason", name,
 		  waiting->succeeded ? "its condition cannot come any more" : "it has failed", name);
 	return CLI_UNSUCCESSFUL;
 }
@@ -99,12 +99,11 @@ static int wait_condition(struct cli *cli, const char *condition, const char *na
 	if (code == 0)
 		code = judge(cli, &waiting, name, err);
 	else if (code == CLI_TIME_OUT)
-		error_set(
-			err,
-			"Framework %s is in state %s after --timeout, expected condition %s; kubectl framework why %s "
-			"tells what it waits for",
-			name, waiting.state == NULL || *waiting.state == '\0' ? "\"\"" : waiting.state, condition,
-			name);
+		error_set(err,
+			  "Framework %s is in state %s after --timeout, expected condition %s; kubectl framework why "
+			  "%s shows the reason",
+			  name, waiting.state == NULL || *waiting.state == '\0' ? "\"\"" : waiting.state, condition,
+			  name);
 	mem_replace(&waiting.state, NULL);
 	return code;
 }

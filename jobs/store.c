@@ -286,7 +286,8 @@ static struct item *read_news(struct item *item)
 	now = take_job(item->store, item->job.kind, key, item, text, item->news_len, &err);
 	if (now != NULL)
 		return now;
-	log_error("%s %s cannot be read and stays as it was: %s", job_names(item->job.kind)->full, key, err.message);
+	log_error("%s %s cannot be read, its former version stays in use: %s", job_names(item->job.kind)->full, key,
+		  err.message);
 	return item;
 }
 

@@ -457,7 +457,7 @@ int main(int argc, char **argv)
 	} else {
 		ev_run(process.loop, 0);
 	}
-	log_info("ends");
+	log_info("stopped");
 	stop(&process);
 	return process.exit_code;
 }

@@ -210,8 +210,9 @@ static int run(struct ui *ui, const char *path, struct error *err)
 		out_line(&cli->out, "http://%s/%s/frameworks", ui->pages.guard.host, ui->pages.guard.token);
 		if (out_flush(&cli->out) < 0)
 			return 0; /* nobody knows the address */
-		cli_note(cli, "open this address in a browser of this machine; who has it can see what you can see; "
-			      "Ctrl-C ends it");
+		cli_note(cli,
+			 "open this address in a browser on this machine; anybody with the address can see all that "
+			 "you can see; press Ctrl-C to stop");
 	}
 	while (!ui->stopped) {
 		if (ui->jobs != NULL) {

@@ -68,9 +68,8 @@ static const struct wait_row rows[] = {
 			.one = "has no Pod, because another Pod that is not the Framework's has its name.",
 			.many = "have no Pods, because other Pods that are not the Framework's have their "
 				"names.",
-			.advice = "See whether somebody needs that Pod, and delete it: the controller never "
-				  "touches what others "
-				  "made.",
+			.advice = "See whether somebody needs that Pod, and delete it: the controller never changes "
+				  "objects of others.",
 		},
 	[WAIT_FORMER] =
 		{
@@ -89,7 +88,7 @@ static const struct wait_row rows[] = {
 			.many = "have no Pods, because another Service that is not the Framework's has the "
 				"name that spec.network needs:",
 			.advice = "See whether somebody needs that Service, and delete it: the controller "
-				  "never touches what others made. A new Framework can have another "
+				  "never changes objects of others. A new Framework can have another "
 				  "spec.network.subdomain.",
 			.quotes_message = true,
 			.service = true,
@@ -132,8 +131,7 @@ static const struct wait_row rows[] = {
 				"spec.gang "
 				"needs:",
 			.advice = "See whether somebody needs that PodGroup, and delete it: the controller never "
-				  "touches what "
-				  "others made.",
+				  "changes objects of others.",
 			.quotes_message = true,
 			.events = {"NamingConflict"},
 			.begins = "PodGroup ",

@@ -22,7 +22,7 @@ static const struct {
 	{"KueueUnavailable", NULL, NULL, "queue-unavailable", "the controller cannot reach Kueue:",
 	 "Ask a cluster administrator to install Kueue, or remove the label " KUEUE_QUEUE_LABEL "."},
 	{"NamingConflict", "Workload ", NULL, "foreign-workload", "another Workload has the name that it needs:",
-	 "See whether somebody needs that Workload, and delete it: the controller never touches what others made."},
+	 "See whether somebody needs that Workload, and delete it: the controller never changes objects of others."},
 	{"FailedCreateWorkload", NULL, NULL, "queue-refused",
 	 "the API server refuses its Workload:", "The controller tries again, at least once a minute."},
 	{"FailedPatchWorkload", NULL, NULL, "queue-refused",

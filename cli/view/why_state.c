@@ -325,8 +325,7 @@ bool why_config_map(const struct inquiry *inquiry, struct why *why)
 		why_brief(why, "another %s", source);
 		why_say(why,
 			"Framework %s cannot start, because %s exists and is not its own. The controller needs this "
-			"name, does "
-			"not touch what others made, and goes on when it is gone.",
+			"name, does not change objects of others, and continues when the name is free.",
 			framework->name, source);
 		describe_owner(inquiry->config_map, why, source);
 		if (inquiry->events != NULL)

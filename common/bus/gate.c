@@ -69,7 +69,7 @@ static void on_news(void *arg, enum bus_news what)
 	case NEWS_FOREIGN:
 		gate->counters.handshake++;
 		if (to_be_said(gate, HANDSHAKE, &times))
-			log_warning("the bus refused a connection (%llu): %s", (unsigned long long)times,
+			log_warning("the bus refused a connection (%llu times): %s", (unsigned long long)times,
 				    bus_news_text(what));
 		break;
 	case NEWS_DENIED: break; /* counted where the question is answered */
@@ -123,7 +123,7 @@ static void decide(struct bus_gate *gate, zmq_msg_t *frames)
 	}
 	gate->counters.unknown_key++;
 	if (to_be_said(gate, UNKNOWN_KEY, &times))
-		log_warning("the bus refused a connection (%llu) from %.*s: its key %s is not among the clients",
+		log_warning("the bus refused a connection (%llu times) from %.*s: its key %s is not among the clients",
 			    (unsigned long long)times, (int)zmq_msg_size(&frames[FRAME_ADDRESS]),
 			    (const char *)zmq_msg_data(&frames[FRAME_ADDRESS]), key);
 }
@@ -225,7 +225,7 @@ bool bus_gate_passes(struct bus_gate *gate, const char *user)
 		return true;
 	gate->counters.revoked++;
 	if (to_be_said(gate, REVOKED, &times))
-		log_warning("the bus dropped messages (%llu) of a peer whose key %s was removed from the clients",
+		log_warning("the bus dropped messages (%llu times) of a peer whose key %s was removed from the clients",
 			    (unsigned long long)times, user);
 	return false;
 }
@@ -238,8 +238,8 @@ bool bus_gate_may_be(struct bus_gate *gate, const char *user, const char *name, 
 		return true;
 	gate->counters.misnamed++;
 	if (to_be_said(gate, MISNAMED, &times))
-		log_warning("the bus refused a peer (%llu): its key %s is not for %s \"%s\"", (unsigned long long)times,
-			    user, role == BUS_ROLE_BARRIER ? "barrier" : "reconciler", name);
+		log_warning("the bus refused a peer (%llu times): its key %s is not for %s \"%s\"",
+			    (unsigned long long)times, user, role == BUS_ROLE_BARRIER ? "barrier" : "reconciler", name);
 	return false;
 }
 

@@ -126,7 +126,7 @@ static void revoke_all(struct session *session)
 	revoke(session, &all);
 }
 
-/* Shards whose lease ran out; those of an assignment that was never leased, too, once a lease's time has passed. */
+/* Shards whose lease has expired; those of an assignment that was never leased, too, once a lease's time has passed. */
 static void find_expired(const struct session *session, struct shard_set *out)
 {
 	int64_t at_ms = now(session);
@@ -310,7 +310,7 @@ static void lose_expired(struct session *session)
 	find_expired(session, &expired);
 	if (shard_set_empty(&expired))
 		return;
-	log_warning("the lease of %u shards ran out", shard_set_count(&expired));
+	log_warning("the leases of %u shards expired", shard_set_count(&expired));
 	session->counters.leases_lost++;
 	revoke(session, &expired);
 	if (session->state == SESSION_ASSIGNED) { /* the remaining shards, too, get a new snapshot */

@@ -65,21 +65,21 @@ enum process_option {
 	}
 
 /* The lines of --help for them. */
-#define PROCESS_USAGE                                                                                        \
-	"  --name NAME        member name: pool slot or StatefulSet host name (default: the host name)\n"    \
-	"  --bus ENDPOINT     the watcher's bus, ipc://path or tcp://host:port (default: busAddress of the " \
-	"configuration)\n"                                                                                   \
-	"                     if there are several watchers: ENDPOINT,ENDPOINT\n"                            \
-	"  --bus-keys DIR     our key and the watcher's; see fc-watcher keygen\n"                            \
-	"  --bus-insecure     connect to a watcher on another machine without keys\n"                        \
-	"  --config FILE      default ./frameworkcontroller.yaml\n"                                          \
-	"  --strict-config    refuse unknown keys in the configuration\n"                                    \
-	"  --kubeconfig FILE  overrides kubeConfigFilePath\n"                                                \
-	"  --context NAME     use this context of the kubeconfig instead of current-context\n"               \
-	"  --address URL      overrides kubeApiServerAddress\n"                                              \
-	"  --http HOST:PORT   serve /healthz, /readyz and /metrics on a loopback address, without TLS\n"     \
-	"  --http-insecure    allow --http on an address that other machines can reach\n"                    \
-	"  -v LEVEL           log level, 0 (default) to 10\n"                                                \
+#define PROCESS_USAGE                                                                                         \
+	"  --name NAME        name of this process on the bus (default: the host name)\n"                     \
+	"  --bus ENDPOINT     the watcher's bus, ipc://path or tcp://host:port (default: busAddress of the "  \
+	"configuration)\n"                                                                                    \
+	"                     of several watchers: ENDPOINT,ENDPOINT\n"                                       \
+	"  --bus-keys DIR     the key of this process, and the watcher's public key; see fc-watcher keygen\n" \
+	"  --bus-insecure     connect to a watcher on another machine without keys\n"                         \
+	"  --config FILE      configuration (default ./frameworkcontroller.yaml)\n"                           \
+	"  --strict-config    refuse unknown keys in the configuration\n"                                     \
+	"  --kubeconfig FILE  overrides kubeConfigFilePath\n"                                                 \
+	"  --context NAME     use this context of the kubeconfig instead of current-context\n"                \
+	"  --address URL      overrides kubeApiServerAddress\n"                                               \
+	"  --http HOST:PORT   serve /healthz, /readyz and /metrics on a loopback address, without TLS\n"      \
+	"  --http-insecure    allow --http on an address that other machines can reach\n"                     \
+	"  -v LEVEL           log level, 0 (default) to 10\n"                                                 \
 	"  --help, --version\n"
 
 /* Handles one of these options, or -v, of getopt_long(). 0; 1: --help; -1: another option, or a mistake, which is

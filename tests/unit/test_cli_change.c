@@ -49,7 +49,7 @@ static void test_controlled(void **state)
 /* Whether it is controlled or not. */
 static void test_completed(void **state)
 {
-	static const char note[] = "note: Framework f is Completed already: this changes nothing any more\n";
+	static const char note[] = "note: Framework f is already Completed: this change has no effect\n";
 
 	(void)state;
 	framework_state = "Completed";

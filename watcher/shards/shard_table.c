@@ -412,7 +412,7 @@ static void expire(struct shard_table *table, int64_t now_ms)
 		struct shard_member *member = table->members[i];
 
 		if (member->lease_end_ms != 0 && !leased(member, now_ms)) {
-			log_warning("the lease of %s ran out", member->name);
+			log_warning("the lease of %s expired", member->name);
 			end_lease(table, member);
 		}
 		if (now_ms >= member->received_ms + lease_span(table))

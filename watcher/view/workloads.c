@@ -75,8 +75,7 @@ static void watch(struct workloads *workloads, const char *version)
 static void complain(struct workloads *workloads, const char *message)
 {
 	if (log_is_news(&workloads->complaint, clock_boot_ms(), message))
-		log_warning("cannot watch Workloads, which the configuration asks for (kueue), and tries again: %s",
-			    message);
+		log_warning("cannot watch Workloads (the configuration has kueue: true), trying again: %s", message);
 }
 
 static void on_group(void *arg, const struct kube_answer *answer)

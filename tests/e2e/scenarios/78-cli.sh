@@ -382,7 +382,7 @@ run_cli_actions() {
     wait_completed f
     fw scale f a=2 2>"$RUN/out/$scenario.err" >/dev/null
     expect "scale of one that is Completed" "$(<"$RUN/out/$scenario.err")" \
-        "note: Framework f is Completed already: this changes nothing any more"
+        "note: Framework f is already Completed: this change has no effect"
     expect "the code" "$(framework f .status.attemptStatus.completionStatus.code)" -210
     expect "delete" "$(fw_status delete f short shortr1 shortr2 fails)" 0
     none_left frameworks,configmaps,pods || fail "something is left"

@@ -191,7 +191,7 @@ run_election_cut_off() {
 one_leads() { if is_leader 1; then ! is_leader 2; else is_leader 2; fi; }
 somebody_leads() { is_leader 1 || is_leader 2; }
 
-shards_lost() { grep -c 'were revoked\|ran out' reconciler-a.log reconciler-b.log || true; }
+shards_lost() { grep -c 'were revoked\|shards expired' reconciler-a.log reconciler-b.log || true; }
 
 # Reconcilers on their own know both watchers, follow the one that leads, and keep their shards meanwhile.
 run_election_members() {

@@ -23,7 +23,7 @@ run_fault_sigstop_reconciler() {
     wait_for 30 "it has shards again" owns_since_line one "$said"
     # (unless this machine had stood still before)
     [[ $held =~ ran\ out|were\ taken\ away ]] ||
-        expect_match "what it did first" "$(sed -n "$((said + 1)),\$ { /shards/p }" one.log | head -n 1)" 'ran out|were revoked'
+        expect_match "what it did first" "$(sed -n "$((said + 1)),\$ { /shards/p }" one.log | head -n 1)" 'shards expired|were revoked'
     expect "what it wrote of others' Frameworks" \
         "$(get_jq "$(frameworks_path)" -r '.items[] | "\(.metadata.name) \(.metadata.resourceVersion)"')" "$before"
     submit_many g 10 0 3
