@@ -89,7 +89,7 @@ struct access {
 	struct token_bucket misses;
 	struct ev_timer again; /* when the next may be reviewed */
 	struct access_counters counters;
-	struct log_last complaint; /* whoever asks would cause a log line while the API server is away */
+	struct log_last complaint; /* otherwise each request causes a log line while the API server is away */
 };
 
 static void on_again(struct ev_loop *loop, ev_timer *timer, int events);

@@ -146,8 +146,8 @@ static bool group_observe(struct wait_group *group)
 
 /* ---- answers ----------------------------------------------------------------------------------------------------- */
 
-/* One whose time is up, by what the view says, as long as that is true now. The view of a Framework that is not
- * streamed is what a read has just said, unless reads fail. */
+/* Answers a waiter whose time is over with the numbers of the view, if these are up to date. For a Framework that is
+ * not streamed, the view has the numbers of the last read, unless reads fail. */
 static void answer_expired(struct waiter *waiter)
 {
 	const struct wait_group *group = waiter->group;
@@ -222,8 +222,8 @@ static void read_failed(struct wait_group *group, const struct kube_answer *answ
 	consider_after(group, wait_ms);
 }
 
-/* Those who came meanwhile have a read of their own, and so has a change that the view showed meanwhile. When the view
- * still calls for a read of what was read already, the two contradict each other: not at once again. */
+/* Waiters and changes that arrived during the read get a read of their own. If the view still calls for a read of the
+ * version that was read, the two contradict each other: the next read waits. */
 static void after_read(struct wait_group *group)
 {
 	bool all_seen = group->waiters == NULL || group->waiters->prev->number <= group->read_number;
@@ -287,8 +287,8 @@ static void take_places(struct wait_group *group)
 	group->all->places_taken += group->places_taken;
 }
 
-/* Right before it is sent: who has come by now is answered by it. A read takes no places while it waits for the rate
- * limit: clients could hold all of them. */
+/* Immediately before the read is sent: its answer is for all waiters that have arrived by now. A read takes no places
+ * while it waits for the rate limit: otherwise clients could hold all places. */
 static bool on_read_sent(void *arg, int64_t *timeout_ms)
 {
 	struct wait_group *group = arg;

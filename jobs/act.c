@@ -36,7 +36,7 @@ enum {
 /* Of the newest answer, in how long answers take. */
 static const double ANSWER_WEIGHT = 0.1;
 
-/* ---- what is told ------------------------------------------------------------------------------------------------ */
+/* ---- Events and log lines ---------------------------------------------------------------------------------------- */
 
 /* An Event that was the last one already is not posted again, until the job's spec or its status has changed: a step is
  * taken again and again. Returns whether it was posted. */
@@ -458,7 +458,7 @@ static void refuse(struct act *act, struct item *item)
 	struct job_outcome outcome;
 
 	if (view != NULL && view_is_of(view, &item->job))
-		return; /* recover() has told it */
+		return; /* recover() has reported it */
 	job_refuse(&item->job, item->problem, clock_wall_ms() / 1000, &outcome);
 	write_status(act, item, &outcome);
 	job_outcome_free(&outcome);

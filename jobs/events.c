@@ -203,7 +203,7 @@ static void write_event(struct buf *out, const struct job_events *events, const 
 	buf_putc(out, '}');
 }
 
-/* A repetition that comes too soon is told with the next one. */
+/* A repetition that comes too soon is counted with the next one. */
 static void count_up(struct job_events *events, struct job_event *recent, const struct job *job)
 {
 	recent->count++;

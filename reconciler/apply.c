@@ -28,7 +28,7 @@ enum {
 #define ACCEPT_METADATA "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 #define FRAMEWORKS_PATH "/apis/frameworkcontroller.microsoft.com/v1/namespaces"
 
-/* The fence at the door: no lease, no write, and none that outlives it. */
+/* Without a lease no write is sent, and no write outlives the lease. */
 static bool lease_allows(const struct item *item, int64_t *timeout_ms)
 {
 	int64_t left_ms;
@@ -49,8 +49,8 @@ static const char *answer_text(const struct kube_answer *answer)
 										   : answer->message;
 }
 
-/* A 404 for an object that is no word of the API server's about it: from a proxy, or a server that does not serve
- * Frameworks yet. It changes nothing, and is asked again, which somebody who wonders why should find in the log. */
+/* A 404 that does not prove the absence of the object: a proxy sent it, or a server that does not serve Frameworks yet.
+ * It changes nothing, and the request is repeated. The log gives the reason. */
 static void warn_of_stranger(struct item *item, const struct kube_answer *answer)
 {
 	struct reconciler *reconciler = item->reconciler;
@@ -159,7 +159,7 @@ static void write_failed(struct item *item, const struct kube_answer *answer)
 {
 	framework_write_failed(item->framework);
 	if (answer->failure == KUBE_REFUSED || answer->failure == KUBE_CANCELLED)
-		return; /* no lease: whoever holds the key next writes */
+		return; /* no lease: the next owner of the key writes */
 	if (too_large(answer)) {
 		write_smaller(item, answer);
 		return;
@@ -556,7 +556,7 @@ void apply_last_write(struct item *item)
 {
 	struct reconciler *reconciler = item->reconciler;
 
-	/* one that failed waits for its backoff: whoever holds the key next writes */
+	/* a write that failed waits for its backoff: the next owner of the key writes */
 	if (ahead_of_server(item->framework) &&
 	    reconciler->ports.boot_ms(reconciler->ports.context) >= item->writes.until_ms)
 		write_status(item);

@@ -65,7 +65,7 @@ bool reconciler_run(struct reconciler *reconciler)
 		/* A shard whose snapshot is not complete: its SNAPSHOT_END queues every key again. */
 		if (!shard_set_has(&reconciler->ready, item->shard) && !reconciler->leaving)
 			continue;
-		/* Without a lease every call would be refused at the door, and tried again at once. */
+		/* Without a lease before_send would refuse every call, and the calls would be tried again at once. */
 		if (!leased(reconciler, item->shard)) {
 			shard_set_add(&reconciler->unleased, item->shard);
 		} else if (reconciler->leaving) {

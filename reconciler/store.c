@@ -255,7 +255,7 @@ bool store_text(struct reconciler *reconciler, enum object_kind kind, uint32_t s
 		item = store_item(reconciler, parts.meta.ns, parts.meta.name, shard);
 		note_seen(item, parts.meta.name, kind);
 		if (framework_observe(item->framework, &parts, OBSERVED_EVENT)) {
-			if (!item->conflicted) /* whoever writes without end is no reason to do the same */
+			if (!item->conflicted) /* other clients that write without end must not make us do so */
 				backoff_reset(&item->writes);
 			queue_add(item);
 		}

@@ -84,7 +84,7 @@ static void on_established(struct crd_keeper *keeper)
 		keeper->handler->established(keeper->arg);
 }
 
-/* Whether it waited for too long; then it has said so. */
+/* Whether the wait is longer than the timeout; then the handler has been called. */
 static bool is_late(struct crd_keeper *keeper, const char *message)
 {
 	int64_t now_ms = clock_boot_ms();
@@ -132,7 +132,7 @@ static void on_written(void *arg, const struct kube_answer *answer)
 		return;
 	}
 	keeper->written = true;
-	again_in(keeper, 0); /* read what it has become: another writer may have been quicker */
+	again_in(keeper, 0); /* read it: another writer may have been quicker */
 }
 
 static void write_crd(struct crd_keeper *keeper, const json_t *stored)
@@ -191,7 +191,7 @@ static void on_read(void *arg, const struct kube_answer *answer)
 	else if (keeper->writes && !ours)
 		write_crd(keeper, stored);
 	else if (stored == NULL)
-		again_in(keeper, keeper->options.check_ms); /* who leads will make it */
+		again_in(keeper, keeper->options.check_ms); /* the leader creates it */
 	else if (crd_established(stored))
 		on_established(keeper);
 	else

@@ -141,7 +141,7 @@ static bool answers(const void *arg)
 {
 	const struct watcher *watcher = arg;
 
-	/* once the Lease is being given back, what it says of those who may still act stays so; a pool has ended by
+	/* a Lease that is being given back names the grants that remain, so no new ones may follow; a pool has ended by
 	 * then */
 	if (watcher->stopping && watcher->flags.workers == 0)
 		return false;
@@ -168,7 +168,7 @@ static void on_message(void *arg, const unsigned char *id, size_t id_len, const 
 
 /* ---- the parts' callbacks --------------------------------------------------------------------------------------- */
 
-/* A standby sees the same deletions, and leaves the log to who leads. */
+/* A standby receives the same deletions. Only the leader logs them. */
 static void on_deleted(void *arg, enum object_kind kind, const char *text, size_t len)
 {
 	const struct watcher *watcher = arg;

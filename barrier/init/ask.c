@@ -62,8 +62,8 @@ static int load_api_config(struct kube_config *out, struct error *err)
 	return kube_config_load(address, kubeconfig, getenv("KUBE_CONTEXT"), out, err);
 }
 
-/* The server is shown what the API server is shown, or the token file named for it; a token goes over plain HTTP only
- * when it was named for that, or stays on this machine. */
+/* The server gets the token for the API server, or the one of the token file that is named for the server. Over plain
+ * HTTP, a token goes only to this machine, unless it was named for the server. */
 static void fill_server_config(const struct environment *environment, const struct kube_config *api,
 			       struct kube_config *out)
 {

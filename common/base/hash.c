@@ -1,5 +1,5 @@
-/* See hash.h. The product of two 64-bit numbers, folded, mixes all their bits; whoever does not know the key can say
- * nothing about it. */
+/* See hash.h. The product of two 64-bit numbers, folded, mixes all their bits. Nobody can predict it
+ * without the key. */
 #include "common/base/hash.h"
 
 #include <stdint.h>

@@ -38,7 +38,7 @@ static void put_head(struct buf *line, char severity, const char *file, int numb
 		   base == NULL ? file : base + 1, number, log_prefix);
 }
 
-/* What comes from others must not end the line, nor change what a terminal shows of it. */
+/* Text from outside must not end the line, nor change how a terminal shows it. */
 static void make_safe(struct buf *line, size_t head)
 {
 	cleanup_buf struct buf safe = {0};

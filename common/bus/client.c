@@ -11,7 +11,7 @@
 #include "common/base/random.h"
 
 enum {
-	UNTAKEN_FIRST_MS = 5000, /* no watcher has taken us for so long: said in the log */
+	UNTAKEN_FIRST_MS = 5000, /* after this time without an admission, a log line says so */
 	UNTAKEN_AGAIN_MS = 60000,
 };
 

@@ -153,7 +153,7 @@ bool curve_client_changed(void *zmq_socket, const char *keys)
 	return changed;
 }
 
-/* ---- who is let in ---------------------------------------------------------------------------------------------- */
+/* ---- the list of clients ---------------------------------------------------------------------------------------- */
 
 /* Reads the words behind a key: member= and role= limit its use, other words are its name. */
 static int read_limits(const char *text, struct client *out, struct error *err)

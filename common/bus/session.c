@@ -218,7 +218,7 @@ static void hello(struct session *session)
 	session->ping_ms = at_ms + SESSION_PING_MS;
 }
 
-/* Whether it may heed whoever leads. A barrier writes nothing. */
+/* Whether the session may follow any leader. A barrier writes nothing. */
 static bool bound_to_none(const struct session *session)
 {
 	return session->role == BUS_ROLE_BARRIER || !session_leased(session);
@@ -485,7 +485,7 @@ static void on_refuse(struct session *session, const char *body, size_t len)
 		return;
 	}
 	if (session->state == SESSION_LEAVING) {
-		session->state = SESSION_GONE; /* whoever refuses us knows of nothing that it could wait for */
+		session->state = SESSION_GONE; /* a watcher that refuses this peer waits for no release of its shards */
 		return;
 	}
 	if (refusal.final)

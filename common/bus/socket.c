@@ -23,7 +23,7 @@
 
 enum {
 	LINGER_MS = 500,   /* long enough for a BYE on its way */
-	CONNECT_MS = 5000, /* an address where nobody is any more answers nothing for two minutes */
+	CONNECT_MS = 5000, /* else an address that no longer exists takes two minutes to fail */
 	HANDSHAKE_MS = 5000,
 	HEARTBEAT_MS = 2000,
 	HEARTBEAT_TIMEOUT_MS = 8000,

@@ -93,11 +93,11 @@ static void remove_others_of(struct router *router, const struct connection *kee
 	}
 }
 
-/* The former leader may have cut the key space differently: the numbers mean other keys here. Nothing is taken over
- * then; what it granted runs out before anything is granted here (shard_options.former_until_ms). */
+/* The former leader may have had another number of shards: then the numbers mean other keys here, and no claim is taken
+ * over. The leases that it granted expire before this leader grants anything (shard_options.former_until_ms). */
 static enum shard_answer join(struct router *router, const struct bus_hello *hello, struct shard_member **member)
 {
-	/* said in this term, so that it is true in it; and this leader knows what it granted itself */
+	/* the peer claims them in this term, so its claims are true; this leader knows its own grants */
 	bool claims = hello->held_epoch < router->options.epoch &&
 		      hello->shard_count == router->options.shards.shard_count;
 
@@ -152,8 +152,8 @@ static void on_hello(struct router *router, const unsigned char *id, size_t id_l
 	struct error err;
 
 	router->counters.hellos++;
-	/* It may have been on its way for longer than a lease, so that others were granted since what it claims. What
-	 * is said by one that knows of this term is newer than anything a former leader granted. */
+	/* The HELLO may have been on its way for longer than a lease, and others may have been granted its shards
+	 * since. A HELLO with the epoch of this term is newer than all grants of former leaders. */
 	if (head->epoch < router->options.epoch) {
 		router_who(router, id, id_len, head);
 		return;
@@ -168,7 +168,7 @@ static void on_hello(struct router *router, const unsigned char *id, size_t id_l
 		router_refuse(router, id, id_len, head, true, err.message);
 		return;
 	}
-	/* it came to know another leader, and heeds nothing of this one; what it has not read stays counted */
+	/* the peer follows another leader, and drops messages of this one; unread bytes stay counted */
 	if (head->epoch > router->options.epoch) {
 		router->counters.refused++;
 		reason = epoch_reason(router, head->epoch);

@@ -426,7 +426,7 @@ static void expire(struct shard_table *table, int64_t now_ms)
 static void grant(struct shard_table *table, int64_t now_ms)
 {
 	if (table->closed)
-		return; /* nor is anything taken away: who holds it writes what it knows, and leaves by itself */
+		return; /* nor is anything revoked: holders write their statuses, and leave by themselves */
 	for (uint32_t r = 0; r < table->options.shard_count; r++) {
 		struct shard *shard = &table->shards[r];
 

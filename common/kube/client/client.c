@@ -115,8 +115,8 @@ static void finish_soon(struct kube_call *call, enum kube_failure failure)
 
 static void give_up_on(struct kube_client *client, struct transport **slot);
 
-/* The deadline, or the silence of a stream. A call that ran out of time while nothing at all came over its transport
- * makes that one suspect: libcurl would go on using a dead HTTP/2 connection. */
+/* The deadline, or the silence of a stream. A call that timed out while no byte at all arrived on its transport makes
+ * that one suspect: libcurl would go on using a dead HTTP/2 connection. */
 static void time_out(struct kube_call *call, const char *what, int64_t limit_ms)
 {
 	struct kube_client *client = call->client;

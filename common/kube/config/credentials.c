@@ -16,10 +16,10 @@
 enum { LOOK_EVERY_MS = 5000, READ_TOKEN_EVERY_MS = 60000 };
 /* A CA bundle may be large, a token is a few KiB; past this the path is surely a mistake. */
 enum { CREDENTIAL_MAX_BYTES = 4 * 1024 * 1024 };
-/* A plugin is asked again this long before what it gave runs out, or in the last tenth of its life if that is shorter:
- * the old one serves meanwhile. */
+/* A plugin runs again this long before its credentials expire, or in the last tenth of their life if that is shorter.
+ * The old ones stay in use meanwhile. */
 enum { RENEW_BEFORE_S = 60, RENEW_LIFE_PART = 10 };
-/* One that fails is asked again after 1 s, 2 s, … 30 s; one whose answer is refused, at most this often. */
+/* A plugin that fails runs again after 1 s, 2 s, … 30 s; one whose credentials are refused, at most this often. */
 enum { FAILED_FIRST_MS = 1000, FAILED_MAX_MS = 30000, REFUSED_AGAIN_MS = 10000 };
 
 static void trim(struct buf *text)
