@@ -336,6 +336,19 @@ int cli_list(struct cli *cli, const char *path, const char *query, cli_each *eac
 	return code;
 }
 
+int cli_refused(const char *right, const char *resource, const char *ns, int http_status, const char *message,
+		struct error *err)
+{
+	const char *in = ns == NULL ? "all namespaces" : "namespace ", *name = ns == NULL ? "" : ns;
+
+	if (http_status == 401)
+		error_set(err, "the API server does not accept the user's credentials for %s in %s%s: %s", resource, in,
+			  name, message);
+	else
+		error_set(err, "the right to %s %s in %s%s is missing: %s", right, resource, in, name, message);
+	return CLI_FORBIDDEN;
+}
+
 /* ---- paths ------------------------------------------------------------------------------------------------------- */
 
 static char *resource_path(const char *root, const char *ns, const char *resource, const char *name)

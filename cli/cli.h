@@ -64,6 +64,11 @@ int cli_list(struct cli *cli, const char *path, const char *query, cli_each *eac
 int cli_send(struct cli *cli, const char *method, const char *path, const char *content_type, const json_t *body,
 	     json_t **out, struct error *err);
 
+/* The error of a list or watch that the API server refuses (reflector.h, refused()). ns NULL: all namespaces. Returns
+ * the code. */
+int cli_refused(const char *right, const char *resource, const char *ns, int http_status, const char *message,
+		struct error *err);
+
 /* Paths. The caller frees. ns NULL: all namespaces. name NULL: the collection. */
 char *cli_frameworks_path(const char *ns, const char *name);
 char *cli_core_path(const char *ns, const char *resource, const char *name);

@@ -15,6 +15,9 @@ struct run {
 	bool listed;  /* the first list is complete */
 	bool changed; /* since the last settle() */
 	bool late;
+	const struct cli *cli;
+	struct error *err; /* of the refusal */
+	int code;          /* 0: the API server has refused nothing */
 };
 
 static void on_present(void *arg, json_t *object)
@@ -58,6 +61,14 @@ static void on_live(void *arg, bool live)
 	(void)live;
 }
 
+static void on_refused(void *arg, const char *right, int http_status, const char *message)
+{
+	struct run *run = arg;
+	const char *ns = run->cli->options.all_namespaces ? NULL : run->cli->ns;
+
+	run->code = cli_refused(right, "frameworks", ns, http_status, message, run->err);
+}
+
 static void on_late(struct ev_loop *loop, ev_timer *timer, int events)
 {
 	struct run *run = timer->data;
@@ -94,10 +105,11 @@ int follow_run(struct cli *cli, const struct follow *what, struct error *err)
 							 .deleted = on_deleted,
 							 .list_begin = on_list_begin,
 							 .list_end = on_list_end,
-							 .live = on_live};
+							 .live = on_live,
+							 .refused = on_refused};
 	const struct reflector_options options = {
-		.path = what->path, .label_selector = what->selector, .what = "watching", .page_size = CLI_PAGE};
-	struct run run = {.what = what};
+		.path = what->path, .label_selector = what->selector, .what = "Frameworks", .page_size = CLI_PAGE};
+	struct run run = {.what = what, .cli = cli, .err = err};
 	struct reflector *reflector;
 	ev_timer timer;
 	bool more = true, once;
@@ -114,7 +126,7 @@ int follow_run(struct cli *cli, const struct follow *what, struct error *err)
 		ev_timer_start(cli->loop, &timer);
 	reflector = reflector_new(cli->loop, cli->client, &options, &handler, &run);
 	reflector_start(reflector);
-	while (more && !run.late) {
+	while (more && !run.late && run.code == 0) {
 		if (run.changed && run.listed) {
 			run.changed = false;
 			more = what->settle(cli, what->arg);
@@ -125,6 +137,8 @@ int follow_run(struct cli *cli, const struct follow *what, struct error *err)
 	}
 	reflector_free(reflector);
 	ev_timer_stop(cli->loop, &timer);
+	if (run.code != 0)
+		return run.code;
 	return more ? CLI_TIME_OUT : 0;
 }
 

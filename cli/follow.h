@@ -1,4 +1,4 @@
-/* Following Frameworks by a watch that is resumed for ever, for -w and wait. */
+/* Following Frameworks by a watch that is resumed until the API server refuses it, for -w and wait. */
 #ifndef CLI_FOLLOW_H
 #define CLI_FOLLOW_H
 
@@ -24,7 +24,9 @@ struct follow {
 	int64_t timeout_ms; /* since the start of the command; when it is over: looks once; -1: none */
 };
 
-/* Returns 0 when settle() has ended it; CLI_TIME_OUT; or a code and *err, if the collection cannot be read at first. */
+/* Returns 0 when settle() has ended it; CLI_TIME_OUT; or a code and *err, if the collection cannot be read at first, or
+ * the API server refuses the list or the watch (401, 403). Other failures are tried again, and the first one is noted.
+ */
 int follow_run(struct cli *cli, const struct follow *what, struct error *err);
 
 /* Calls changed() for the present state of one Framework, and after each change of it, its deletion included. */

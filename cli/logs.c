@@ -91,6 +91,8 @@ struct following {
 	bool over; /* the Framework is Completed or deleted */
 	bool seen; /* by the list that runs */
 	bool resume;
+	struct error *err; /* of the refusal */
+	int code;          /* 0: the API server has refused no watch */
 };
 
 static void on_pod(void *arg, json_t *object)
@@ -126,6 +128,21 @@ static void ignore_live(void *arg, bool live)
 {
 	(void)arg;
 	(void)live;
+}
+
+static void on_pods_refused(void *arg, const char *right, int http_status, const char *message)
+{
+	struct following *following = arg;
+
+	following->code = cli_refused(right, "pods", following->logs->cli->ns, http_status, message, following->err);
+}
+
+static void on_framework_refused(void *arg, const char *right, int http_status, const char *message)
+{
+	struct following *following = arg;
+
+	following->code = cli_refused(right, "frameworks", following->logs->cli->ns, http_status, message,
+				      following->err);
 }
 
 static void on_framework(void *arg, json_t *object)
@@ -170,25 +187,27 @@ static void on_resume(struct ev_loop *loop, ev_timer *timer, int events)
 	logs_resume(following->logs);
 }
 
-static void follow_all(struct logs *logs, const char *name)
+static int follow_all(struct logs *logs, const char *name, struct error *err)
 {
 	static const struct reflector_handler pods_handler = {.present = on_pod,
 							      .deleted = on_pod_deleted,
 							      .list_begin = ignore_list,
 							      .list_end = ignore_list_end,
-							      .live = ignore_live};
+							      .live = ignore_live,
+							      .refused = on_pods_refused};
 	static const struct reflector_handler framework_handler = {.present = on_framework,
 								   .deleted = on_framework_deleted,
 								   .list_begin = on_frameworks_begin,
 								   .list_end = on_frameworks_end,
-								   .live = ignore_live};
+								   .live = ignore_live,
+								   .refused = on_framework_refused};
 	struct cli *cli = logs->cli;
 	cleanup_free char *collection = cli_frameworks_path(cli->ns, NULL);
 	cleanup_free char *one = mem_printf("%s?fieldSelector=metadata.name%%3D%s", collection, name);
 	cleanup_free char *all = cli_core_path(cli->ns, "pods", NULL);
 	cleanup_free char *selector = mem_printf("%s=%s", FC_FRAMEWORK_NAME, name);
 	struct reflector_options options = {.path = all, .label_selector = selector, .what = "Pods"};
-	struct following following = {.logs = logs};
+	struct following following = {.logs = logs, .err = err};
 	struct reflector *pods, *framework;
 	ev_timer timer;
 
@@ -200,11 +219,13 @@ static void follow_all(struct logs *logs, const char *name)
 	ev_timer_start(cli->loop, &timer);
 	reflector_start(pods);
 	reflector_start(framework);
-	while (!cli->out.failed && !logs->forbidden && !(following.over && logs->open == 0 && !logs_wait(logs)))
+	while (!cli->out.failed && following.code == 0 && !logs->forbidden &&
+	       !(following.over && logs->open == 0 && !logs_wait(logs)))
 		ev_run(cli->loop, EVRUN_ONCE);
 	ev_timer_stop(cli->loop, &timer);
 	reflector_free(pods);
 	reflector_free(framework);
+	return following.code;
 }
 
 /* ---- the command ------------------------------------------------------------------------------------------------- */
@@ -259,7 +280,7 @@ static int show(struct cli *cli, struct logs *logs, struct error *err)
 		code = check_selectors(&loaded.framework, logs, err);
 	if (code == 0 && cli->options.follow &&
 	    !(loaded.framework.begun && loaded.framework.status.state == STATE_COMPLETED)) {
-		follow_all(logs, name);
+		code = follow_all(logs, name, err);
 		if (logs->forbidden)
 			code = CLI_FORBIDDEN;
 	} else if (code == 0) {

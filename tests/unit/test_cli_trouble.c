@@ -153,6 +153,103 @@ static void test_bad_selector(void **state)
 	end(&w);
 }
 
+/* ---- watches that fail ------------------------------------------------------------------------------------------- */
+
+/* Lists work, and watches of one collection fail. */
+struct watch_failure {
+	const char *path; /* of the collection */
+	int status;
+	int times; /* after so many, watches work; 0: never */
+};
+static struct watch_failure watch_failure;
+
+#define FORBIDDEN \
+	"{'kind':'Status','status':'Failure','reason':'Forbidden','code':403,'message':'jane cannot watch it'}"
+#define UNAUTHORIZED "{'kind':'Status','status':'Failure','reason':'Unauthorized','code':401,'message':'Unauthorized'}"
+#define UNAVAILABLE \
+	"{'kind':'Status','status':'Failure','reason':'ServiceUnavailable','code':503,'message':'shut down'}"
+
+static void serve_failing_watch(struct world *w, struct http_conn *conn)
+{
+	bool fails = strncmp(conn->path, watch_failure.path, strlen(watch_failure.path)) == 0;
+
+	if (strcmp(conn->path, FRAMEWORKS "/hello") == 0) {
+		reply(conn, 200, FRAMEWORK("hello", "AttemptRunning"));
+	} else if (strstr(conn->path, "watch=") == NULL) {
+		reply(conn, 200,
+		      strstr(conn->path, "/pods") != NULL ? LIST("") : LIST(FRAMEWORK("hello", "AttemptRunning")));
+	} else if (fails && (watch_failure.times == 0 || w->asked < watch_failure.times)) {
+		/* (the client sends a request once more after a 401) */
+		assert_true(watch_failure.times != 0 || w->asked < (watch_failure.status == 401 ? 2 : 1));
+		w->asked++;
+		reply(conn, watch_failure.status,
+		      watch_failure.status == 403   ? FORBIDDEN
+		      : watch_failure.status == 401 ? UNAUTHORIZED
+						    : UNAVAILABLE);
+	} else {
+		http_stream_begin(conn);
+		if (fails)
+			http_stream_puts(conn, "{\"type\":\"DELETED\",\"object\":{\"metadata\":{\"name\":\"hello\","
+					       "\"namespace\":\"ns\",\"resourceVersion\":\"9\"}}}\n");
+	}
+}
+
+/* A watch that the API server refuses is over: the error names the right, the resource and the namespace. */
+static void test_refused_watch(void **state)
+{
+	static const struct {
+		const char *words[3];
+		struct watch_failure failure;
+		const char *message;
+	} rows[] = {
+		{{"wait", "hello"},
+		 {FRAMEWORKS, 403, 0},
+		 "kubectl framework: the right to watch frameworks in namespace ns is missing: "},
+		{{"list", "-w"},
+		 {FRAMEWORKS, 403, 0},
+		 "kubectl framework: the right to watch frameworks in namespace ns is missing: "},
+		{{"list", "-w"},
+		 {FRAMEWORKS, 401, 0},
+		 "kubectl framework: the API server does not accept the user's credentials for frameworks in namespace "
+		 "ns: "},
+		{{"logs", "hello", "-f"},
+		 {"/api/v1/namespaces/ns/pods", 403, 0},
+		 "kubectl framework: the right to watch pods in namespace ns is missing: "},
+		{{"logs", "hello", "-f"},
+		 {FRAMEWORKS, 403, 0},
+		 "kubectl framework: the right to watch frameworks in namespace ns is missing: "},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct world w;
+
+		watch_failure = rows[i].failure;
+		begin(&w, serve_failing_watch);
+		assert_int_equal(run(&w, rows[i].words[0], rows[i].words[1], rows[i].words[2], NULL), CLI_FORBIDDEN);
+		assert_contains(w.err, rows[i].message);
+		assert_contains(w.err, rows[i].failure.status == 403 ? "jane cannot watch it" : "Unauthorized");
+		assert_null(strstr(w.err, "trying again"));
+		end(&w);
+	}
+}
+
+/* An API server that is away for a while is asked again, and one line says so. */
+static void test_watch_retried(void **state)
+{
+	struct world w;
+
+	(void)state;
+	watch_failure = (struct watch_failure){FRAMEWORKS, 503, 2};
+	begin(&w, serve_failing_watch);
+	assert_int_equal(run(&w, "wait", "hello", NULL), CLI_ABSENT);
+	assert_int_equal(w.asked, 2);
+	assert_contains(w.err, "note: Frameworks: cannot watch: ");
+	assert_contains(w.err, "shut down; trying again until it works\n");
+	assert_null(strstr(strstr(w.err, "trying again") + 1, "trying again"));
+	end(&w);
+}
+
 /* ---- scale ------------------------------------------------------------------------------------------------------- */
 
 /* The server scales it, and its answer is lost. */
@@ -273,9 +370,10 @@ static void test_many_logs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_kubeconfig),   cmocka_unit_test(test_delete_several),
-		cmocka_unit_test(test_list_several), cmocka_unit_test(test_wait_once),
-		cmocka_unit_test(test_bad_selector), cmocka_unit_test(test_scale_lost),
+		cmocka_unit_test(test_kubeconfig),    cmocka_unit_test(test_delete_several),
+		cmocka_unit_test(test_list_several),  cmocka_unit_test(test_wait_once),
+		cmocka_unit_test(test_bad_selector),  cmocka_unit_test(test_refused_watch),
+		cmocka_unit_test(test_watch_retried), cmocka_unit_test(test_scale_lost),
 		cmocka_unit_test(test_many_logs),
 	};
 

@@ -462,6 +462,8 @@ run_cli_rights() {
     expect "list of all namespaces" "$(fw_status list -A --as jane)" 4
     expect "stop" "$(fw_status stop f --as jane)" 4
     expect "watch" "$(fw_status list -w --as eve)" 4
+    expect "watch with the right to list only" "$(fw_status wait f --as jane)" 4
+    expect_match "the missing right" "$(<"$RUN/out/$scenario.err")" "the right to watch frameworks in namespace $NS is missing"
 }
 
 # Escape sequences and the like, of names and messages, reach nobody's terminal: neither a pipe nor a terminal gets them.
