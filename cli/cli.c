@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,10 +43,22 @@ void cli_init(struct cli *cli)
 	log_set_sink(on_log);
 }
 
+/* The outcome of a command whose output could not be written. */
+static int judge_output(struct cli *cli)
+{
+	struct error err;
+
+	if (cli->out.failed == EPIPE)
+		return CLI_NO_READER;
+	error_set(&err, "cannot write to stdout: %s", strerror(cli->out.failed));
+	return cli_complain(cli, CLI_FAILED, &err);
+}
+
 int cli_finish(struct cli *cli, int code)
 {
-	int written = out_finish(&cli->out);
-
+	if (out_flush(&cli->out) < 0 && code == CLI_DONE)
+		code = judge_output(cli);
+	out_finish(&cli->out);
 	out_finish(&cli->err_out);
 	log_set_sink(NULL);
 	logging = NULL;
@@ -54,7 +67,7 @@ int cli_finish(struct cli *cli, int code)
 	if (cli->loop != NULL)
 		ev_loop_destroy(cli->loop);
 	free(cli->ns);
-	return code == CLI_DONE && written < 0 ? CLI_FAILED : code;
+	return code;
 }
 
 int cli_complain(struct cli *cli, int code, const struct error *err)

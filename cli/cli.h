@@ -40,8 +40,8 @@ struct cli {
 
 /* Zeroes it and prepares its writers. Call setlocale(LC_CTYPE, "") before. */
 void cli_init(struct cli *cli);
-/* Writes pending output, closes connections, frees. Returns code, or CLI_FAILED if it is CLI_DONE and stdout could not
- * be written. */
+/* Writes pending output, closes connections, frees. Returns code. If it is CLI_DONE and stdout could not be written:
+ * CLI_NO_READER, or CLI_FAILED after an error message. */
 int cli_finish(struct cli *cli, int code);
 
 /* Prints "kubectl framework: message" on stderr. Returns code. */

@@ -78,7 +78,7 @@ static int print_present(struct logs *logs, struct loaded *loaded)
 	HASH_ITER(hh, loaded->pods.by_name, pod, next) {
 		logs_look(logs, pod->object);
 	}
-	while (logs->open > 0)
+	while (logs->open > 0 && logs->cli->out.failed == 0)
 		ev_run(logs->cli->loop, EVRUN_ONCE);
 	print_what_is_left(logs, loaded);
 	return logs->forbidden ? CLI_FORBIDDEN : 0;
@@ -219,7 +219,7 @@ static int follow_all(struct logs *logs, const char *name, struct error *err)
 	ev_timer_start(cli->loop, &timer);
 	reflector_start(pods);
 	reflector_start(framework);
-	while (!cli->out.failed && following.code == 0 && !logs->forbidden &&
+	while (cli->out.failed == 0 && following.code == 0 && !logs->forbidden &&
 	       !(following.over && logs->open == 0 && !logs_wait(logs)))
 		ev_run(cli->loop, EVRUN_ONCE);
 	ev_timer_stop(cli->loop, &timer);

@@ -18,6 +18,7 @@ enum {
 	CLI_TIME_OUT = 5,     /* wait and delete: not within --timeout */
 	CLI_UNSUCCESSFUL = 6, /* wait: the Framework completed and did not succeed */
 	CLI_CONFLICT = 7,     /* scale: the Framework is not as it was when it was read */
+	CLI_NO_READER = 141,  /* nobody reads stdout any more; as of a program that SIGPIPE (13) ends, in shells */
 };
 
 enum output_format { OUTPUT_TEXT, OUTPUT_WIDE, OUTPUT_JSON, OUTPUT_YAML, OUTPUT_NAME, OUTPUT_SVG };

@@ -52,16 +52,16 @@ void out_init(struct out *out, int fd)
 
 int out_flush(struct out *out)
 {
-	for (size_t done = 0; done < out->text.len && !out->failed;) {
+	for (size_t done = 0; done < out->text.len && out->failed == 0;) {
 		ssize_t count = write(out->fd, out->text.data + done, out->text.len - done);
 
 		if (count > 0)
 			done += (size_t)count;
-		else if (errno != EINTR)
-			out->failed = true;
+		else if (count == 0 || errno != EINTR)
+			out->failed = count == 0 ? EIO : errno;
 	}
 	buf_clear(&out->text);
-	return out->failed ? -1 : 0;
+	return out->failed != 0 ? -1 : 0;
 }
 
 int out_finish(struct out *out)

@@ -20,7 +20,7 @@ struct out {
 	bool ascii_text;   /* … and it is a terminal: text is ASCII as well */
 	size_t width;      /* columns of the terminal; 0: no limit */
 	size_t height;     /* lines; 0: no limit */
-	bool failed;       /* writing failed: nothing more is written */
+	int failed;        /* errno of the write that failed: nothing more is written; 0: none */
 	struct buf text;   /* not written yet */
 };
 

@@ -377,6 +377,31 @@ static void test_logs(void **state)
 	end(&w);
 }
 
+/* A log that does not end. */
+static void serve_endless_log(struct world *w, struct http_conn *conn)
+{
+	if (strstr(conn->path, "/log?") == NULL) {
+		serve_logs_once(w, conn);
+		return;
+	}
+	http_stream_begin(conn);
+	http_stream_puts(conn, "2026-01-01T00:00:01Z one\n");
+}
+
+/* Output that cannot be written ends the command, although the log goes on. */
+static void test_logs_unwritten(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin(&w, serve_endless_log);
+	close(w.cli.out.fd);
+	w.cli.out.fd = open("/dev/full", O_RDWR | O_CLOEXEC);
+	assert_int_equal(run(&w, "logs", "f", NULL), CLI_FAILED);
+	assert_contains(w.err, "cannot write to stdout: No space left on device\n");
+	end(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -390,6 +415,7 @@ int main(void)
 		cmocka_unit_test(test_scale_conflict),
 		cmocka_unit_test(test_logs_followed),
 		cmocka_unit_test(test_logs),
+		cmocka_unit_test(test_logs_unwritten),
 	};
 
 	signal(SIGPIPE, SIG_IGN);

@@ -1,5 +1,7 @@
 /* What kubectl framework prints, whatever the cluster's text contains; and its command line. */
 #define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -12,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "cli/cli.h"
 #include "cli/grid.h"
 #include "cli/options.h"
 #include "cli/out.h"
@@ -165,7 +168,35 @@ static void test_broken_pipe(void **state)
 		out_line(&out, "a line of some length");
 	assert_int_equal(out_flush(&out), -1);
 	assert_int_equal(out_finish(&out), -1);
+	assert_int_equal(out.failed, EPIPE);
 	close(fds[1]);
+}
+
+/* How a command ends then: quietly, if its reader has gone away, and else with an error. */
+static void test_unwritten(void **state)
+{
+	struct cli cli;
+	cleanup_free char *err = NULL;
+	int fds[2], err_fd = memfd_create("err", MFD_CLOEXEC);
+
+	(void)state;
+	assert_int_equal(pipe(fds), 0);
+	close(fds[0]);
+	cli_init(&cli);
+	cli.out.fd = fds[1];
+	cli.err_out.fd = err_fd;
+	out_line(&cli.out, "a line");
+	assert_int_equal(cli_finish(&cli, CLI_DONE), CLI_NO_READER);
+	assert_int_equal(lseek(err_fd, 0, SEEK_END), 0);
+	close(fds[1]);
+	cli_init(&cli);
+	cli.out.fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
+	cli.err_out.fd = err_fd;
+	out_line(&cli.out, "a line");
+	assert_int_equal(cli_finish(&cli, CLI_DONE), CLI_FAILED);
+	err = written(err_fd);
+	assert_string_equal(err, "kubectl framework: cannot write to stdout: No space left on device\n");
+	close(err_fd);
 }
 
 static void test_grid(void **state)
@@ -311,9 +342,11 @@ static void test_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_safe),    cmocka_unit_test(test_random_bytes), cmocka_unit_test(test_documents),
-		cmocka_unit_test(test_colours), cmocka_unit_test(test_paragraph),    cmocka_unit_test(test_broken_pipe),
-		cmocka_unit_test(test_grid),    cmocka_unit_test(test_options),      cmocka_unit_test(test_mistakes),
+		cmocka_unit_test(test_safe),      cmocka_unit_test(test_random_bytes),
+		cmocka_unit_test(test_documents), cmocka_unit_test(test_colours),
+		cmocka_unit_test(test_paragraph), cmocka_unit_test(test_broken_pipe),
+		cmocka_unit_test(test_unwritten), cmocka_unit_test(test_grid),
+		cmocka_unit_test(test_options),   cmocka_unit_test(test_mistakes),
 		cmocka_unit_test(test_names),
 	};
 

@@ -7,6 +7,23 @@ run_cli_start() {
     starts_quickly "completion" "$BUILD/kubectl-framework" __complete lis
 }
 
+# A pipe that nobody reads ends a command quietly, as SIGPIPE ends other programs.
+run_cli_no_reader() {
+    local fifo=$RUN/out/$scenario.fifo status command
+    create 'fw("f"; [role("a"; 1; {})])'
+    mkfifo "$fifo"
+    # (whoever opens both ends waits for nobody)
+    exec 7<>"$fifo" 8>"$fifo" 7>&-
+    for command in list "list -w" "list -o json" "why f" "list --help"; do
+        status=0
+        # shellcheck disable=SC2086 # words of a command
+        fw $command >&8 2>"$RUN/out/$scenario.err" || status=$?
+        expect "$command" "$status" 141
+        expect "what $command says of it" "$(<"$RUN/out/$scenario.err")" ""
+    done
+    exec 8>&-
+}
+
 # A kubeconfig with contexts of two clusters: each command asks the one that is named, in its namespace.
 run_cli_contexts() {
     create 'fw("here"; [role("a"; 1; {})])'
