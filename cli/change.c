@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cli/change.h"
+#include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/follow.h"
 #include "cli/show.h"
@@ -37,15 +38,13 @@ void note_change(struct cli *cli, const json_t *object)
 /* Notes the field that still keeps the Framework from running. */
 static void note_what_holds(struct cli *cli, const char *done, const char *name, const json_t *spec)
 {
+	cleanup_free char *resume = command_hint(&cli->options, cli->ns, "framework", "resume", name, NULL);
+	cleanup_free char *start = command_hint(&cli->options, cli->ns, "framework", "start", name, NULL);
+
 	if (strcmp(done, "started") == 0 && json_bool(spec, "suspend", false))
-		cli_note(cli,
-			 "Framework %s stays suspended: spec.suspend is true; kubectl framework resume %s lets it run",
-			 name, name);
+		cli_note(cli, "Framework %s stays suspended: spec.suspend is true; %s lets it run", name, resume);
 	if (strcmp(done, "resumed") == 0 && strcmp(view_text(spec, "executionType"), "Create") == 0)
-		cli_note(cli,
-			 "Framework %s is not started: spec.executionType is Create; kubectl framework start %s starts "
-			 "it",
-			 name, name);
+		cli_note(cli, "Framework %s is not started: spec.executionType is Create; %s starts it", name, start);
 }
 
 static int change_one(struct cli *cli, const struct change *change, const char *name, struct error *err)
@@ -175,11 +174,11 @@ int wait_until_gone(struct cli *cli, const char *name, const char *uid, struct e
 		.arg = &gone,
 		.timeout_ms = cli->options.timeout_ms,
 	};
+	cleanup_free char *why = command_hint(&cli->options, cli->ns, "framework", "why", name, NULL);
 	int code = follow_run(cli, &what, err);
 
 	if (code == CLI_TIME_OUT)
-		error_set(err, "Framework %s still exists after --timeout; kubectl framework why %s shows the reason",
-			  name, name);
+		error_set(err, "Framework %s still exists after --timeout; %s shows the reason", name, why);
 	return code;
 }
 

@@ -1,6 +1,7 @@
 /* See command_line.h. */
 #include "cli/command_line.h"
 
+#include <stdarg.h>
 #include <string.h>
 
 void command_word(struct buf *out, const char *word)
@@ -38,4 +39,20 @@ void command_flags(struct buf *out, const struct options *options)
 	put_flag(out, "--as", options->as);
 	for (size_t i = 0; i < options->as_group_count; i++)
 		put_flag(out, "--as-group", options->as_groups[i]);
+}
+
+char *command_hint(const struct options *options, const char *ns, ...)
+{
+	struct buf text = {0};
+	const char *word;
+	va_list args;
+
+	command_word(&text, "kubectl");
+	va_start(args, ns);
+	while ((word = va_arg(args, const char *)) != NULL)
+		command_word(&text, word);
+	va_end(args);
+	put_flag(&text, "-n", ns);
+	command_flags(&text, options);
+	return buf_steal(&text);
 }

@@ -9,5 +9,8 @@
 void command_word(struct buf *out, const char *word);
 /* Appends the flags by which this command reached the cluster: --kubeconfig, --context, --as, --as-group. */
 void command_flags(struct buf *out, const struct options *options);
+/* A command to be copied, which reaches the same cluster: "kubectl framework why hello -n ns --context prod". ns NULL:
+ * it needs none. The words behind kubectl end with NULL. The caller frees. */
+char *command_hint(const struct options *options, const char *ns, ...) __attribute__((sentinel));
 
 #endif

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "cli/change.h"
+#include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/keep.h"
 #include "cli/show.h"
@@ -138,7 +139,7 @@ static int exchange(struct cli *cli, struct retry *retry, bool *kept, struct err
 static int replace(struct cli *cli, struct retry *retry, struct error *err)
 {
 	cleanup_json json_t *object = new_object(retry, retry->from);
-	cleanup_free char *file = NULL;
+	cleanup_free char *file = NULL, *create = NULL;
 	bool kept = true;
 	int code = try_out(cli, retry, err);
 
@@ -148,13 +149,13 @@ static int replace(struct cli *cli, struct retry *retry, struct error *err)
 		error_wrap(err, "Framework %s is kept, because its copy cannot be written", retry->from);
 		return CLI_FAILED;
 	}
-	cli_note(cli, "the new Framework is in %s until it exists; if this command breaks off: kubectl create -f %s",
-		 file, file);
+	create = command_hint(&cli->options, NULL, "create", "-f", file, NULL);
+	cli_note(cli, "the new Framework is in %s until it exists; if this command breaks off: %s", file, create);
 	code = exchange(cli, retry, &kept, err);
 	if (!kept)
 		unlink(file);
 	else
-		error_wrap(err, "the new Framework %s is kept in %s, for kubectl create -f", retry->from, file);
+		error_wrap(err, "the new Framework %s is kept in %s, for %s", retry->from, file, create);
 	return code;
 }
 

@@ -3,6 +3,7 @@
 #include <strings.h>
 
 #include "cli/change.h"
+#include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/follow.h"
 #include "cli/view/framework.h"
@@ -65,6 +66,8 @@ static bool on_settled(struct cli *cli, void *arg)
 /* How it ended, once nothing is waited for any more. */
 static int judge(struct cli *cli, const struct waiting *waiting, const char *name, struct error *err)
 {
+	cleanup_free char *why = command_hint(&cli->options, cli->ns, "framework", "why", name, NULL);
+
 	if (waiting->state == NULL) {
 		error_set(err, "Framework %s does not exist, expected condition %s", name, waiting->condition);
 		return CLI_ABSENT;
@@ -74,8 +77,8 @@ static int judge(struct cli *cli, const struct waiting *waiting, const char *nam
 		out_flush(&cli->out);
 		return 0;
 	}
-	error_set(err, "Framework %s is Completed, and %s; kubectl framework why %s shows the reason", name,
-		  waiting->succeeded ? "its condition cannot come any more" : "it has failed", name);
+	error_set(err, "Framework %s is Completed, and %s; %s shows the reason", name,
+		  waiting->succeeded ? "its condition cannot come any more" : "it has failed", why);
 	return CLI_UNSUCCESSFUL;
 }
 
@@ -94,16 +97,16 @@ static int wait_condition(struct cli *cli, const char *condition, const char *na
 		.arg = &waiting,
 		.timeout_ms = cli->options.timeout_ms,
 	};
+	cleanup_free char *why = command_hint(&cli->options, cli->ns, "framework", "why", name, NULL);
 	int code = follow_run(cli, &what, err);
 
 	if (code == 0)
 		code = judge(cli, &waiting, name, err);
 	else if (code == CLI_TIME_OUT)
 		error_set(err,
-			  "Framework %s is in state %s after --timeout, expected condition %s; kubectl framework why "
-			  "%s shows the reason",
+			  "Framework %s is in state %s after --timeout, expected condition %s; %s shows the reason",
 			  name, waiting.state == NULL || *waiting.state == '\0' ? "\"\"" : waiting.state, condition,
-			  name);
+			  why);
 	mem_replace(&waiting.state, NULL);
 	return code;
 }

@@ -166,7 +166,7 @@ bool why_tasks_wait(const struct inquiry *inquiry, struct why *why)
 	const struct framework_view *framework = inquiry->framework;
 	struct task_counts counts = framework_view_count(framework);
 	struct waiting_list groups;
-	char age[WHY_AGE_SIZE];
+	char age[WHY_AGE_SIZE], ns[80];
 
 	waiting_list_read(inquiry, &groups);
 	if (groups.count == 0 || framework->status.state < STATE_PREPARING) {
@@ -183,8 +183,8 @@ bool why_tasks_wait(const struct inquiry *inquiry, struct why *why)
 	for (size_t i = 0; i < groups.count && i < GROUPS_LISTED; i++)
 		describe_group(inquiry, &groups.list[i], why);
 	if (groups.count > GROUPS_LISTED)
-		why_fact(why, "Tasks", "%zu more groups: kubectl framework tree %s", groups.count - GROUPS_LISTED,
-			 framework->name);
+		why_fact(why, "Tasks", "%zu more groups: kubectl framework tree %s%s%s", groups.count - GROUPS_LISTED,
+			 framework->name, why_namespace(inquiry, ns), inquiry->flags == NULL ? "" : inquiry->flags);
 	why_fact(why, "status.state", "%s for %s", attempt_state_name(framework->status.state),
 		 why_age(inquiry, framework->status.transition_time, age));
 	waiting_list_free(&groups);

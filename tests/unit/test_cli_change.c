@@ -86,12 +86,70 @@ static void test_retry_refused(void **state)
 	}
 }
 
+/* ---- commands to be copied ----------------------------------------------------------------------------------------
+ */
+
+/* Frameworks of the namespace other: "held" is suspended and not started, and the others are as their names say. */
+static void serve_other(struct world *w, struct http_conn *conn)
+{
+	static const char object[] =
+		"{'metadata':{'name':'%s','namespace':'other','uid':'u','resourceVersion':'4'},'spec':{"
+		"'suspend':true,'executionType':'Create'},'status':{'state':'%s','conditions':[{'type':"
+		"'Completed','status':'%s'}]}}";
+	bool failed = strstr(conn->path, "failed") != NULL, list = strstr(conn->path, "fieldSelector") != NULL;
+	cleanup_free char *one = mem_printf(object, failed ? "failed" : "held", failed ? "Completed" : "AttemptRunning",
+					    failed ? "True" : "False");
+	cleanup_free char *all = mem_printf("{'metadata':{'resourceVersion':'5'},'items':[%s]}", one);
+
+	assert_contains(conn->path, "/namespaces/other/frameworks");
+	w->asked++;
+	if (strstr(conn->path, "watch=") != NULL)
+		http_stream_begin(conn);
+	else
+		reply(conn, 200, list ? all : one);
+}
+
+/* They reach the same cluster and namespace. */
+static void test_hints(void **state)
+{
+	static const struct {
+		const char *words[3];
+		const char *hint, *behind;
+	} rows[] = {
+		{{"start", "held"}, "spec.suspend is true; kubectl framework resume held -n other", " lets it run\n"},
+		{{"resume", "held"}, "executionType is Create; kubectl framework start held -n other", " starts it\n"},
+		{{"wait", "held", "--timeout=0"},
+		 "expected condition Completed; kubectl framework why held -n other",
+		 " tells what it waits for\n"},
+		{{"wait", "failed"}, "it has failed; kubectl framework why failed -n other", " tells why\n"},
+		{{"delete", "held", "--timeout=0"},
+		 "still exists after --timeout; kubectl framework why held -n other",
+		 " tells what holds it\n"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		cleanup_free char *expected = NULL;
+		const char *last = rows[i].words[2] == NULL ? "--as=jane" : rows[i].words[2];
+		struct world w;
+
+		begin(&w, serve_other);
+		run(&w, rows[i].words[0], rows[i].words[1], "-n", "other", "--context", "c", "--as", "jane", last,
+		    NULL);
+		expected = mem_printf("%s --kubeconfig %s --context c --as jane%s", rows[i].hint, w.kubeconfig,
+				      rows[i].behind);
+		assert_contains(w.err, expected);
+		end(&w);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_controlled),
 		cmocka_unit_test(test_completed),
 		cmocka_unit_test(test_retry_refused),
+		cmocka_unit_test(test_hints),
 	};
 
 	signal(SIGPIPE, SIG_IGN);

@@ -97,7 +97,8 @@ static void serve_create(struct world *w, struct http_conn *conn)
 	assert_non_null(name);
 	server.posts++;
 	(void)!pread(w->cli.err_out.fd, said, sizeof(said) - 1, 0);
-	server.safe = server.deleted && strstr(file, "keep me") != NULL && strstr(said, "kubectl create -f") != NULL;
+	server.safe = server.deleted && strstr(file, "keep me") != NULL &&
+		      strstr(said, "kubectl create -f ./f-retry-") != NULL && strstr(said, " --kubeconfig ") != NULL;
 	if (is_taken(name)) {
 		reply(conn, 409, TAKEN);
 	} else {

@@ -336,6 +336,32 @@ static void test_sidecar(void **state)
 	done(&w, &why);
 }
 
+/* Ten Tasks that wait for ten different gates: the evidence names the command that shows the others. */
+static void test_many_groups(void **state)
+{
+	struct buf tasks = {0};
+	struct cli_world w;
+	struct why why;
+
+	(void)state;
+	for (size_t i = 0; i < 10; i++) {
+		cleanup_free char *task = cli_task(i, "AttemptPreparing", "");
+
+		buf_printf(&tasks, "%s%s", i == 0 ? "" : ",", task);
+	}
+	begin_tasks(&w, "AttemptPreparing", ONE_ROLE, buf_steal(&tasks));
+	for (int i = 0; i < 10; i++) {
+		cleanup_free char *name = mem_printf("f-a-%d", i);
+		cleanup_free char *spec = mem_printf("'schedulingGates':[{'name':'gate-%d'}]", i);
+
+		cli_world_pod(&w, name, "", spec, "'phase':'Pending'");
+	}
+	w.inquiry.flags = " --context prod";
+	explain(&w, &why, "scheduling-gate", "gate-0");
+	assert_string_equal(why.facts[8].text, "2 more groups: kubectl framework tree f -n ns --context prod");
+	done(&w, &why);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -345,7 +371,7 @@ int main(void)
 		cmocka_unit_test(test_status_behind), cmocka_unit_test(test_depends),
 		cmocka_unit_test(test_service),       cmocka_unit_test(test_without_rights),
 		cmocka_unit_test(test_crash),         cmocka_unit_test(test_init_crash),
-		cmocka_unit_test(test_sidecar),
+		cmocka_unit_test(test_sidecar),       cmocka_unit_test(test_many_groups),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
