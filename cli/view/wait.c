@@ -121,22 +121,59 @@ static struct task_wait pending_wait(const struct pod_wait *of, const struct tas
 	};
 }
 
-/* Without its Pod: the Event that the controller writes after a minute, "Task worker[0] waits: {reason}: {message}". It
- * stands for all Tasks that wait in the same way (CONTRACT.md §6.12). */
+/* "Task worker[0] waits: {reason}: {message}", perhaps behind other words. */
+struct report {
+	const struct task_status *task; /* NULL: the Framework has none of this name, or the text is another one */
+	enum wait_kind kind;
+	const char *words; /* behind "waits: " */
+};
+
+static void report_read(const struct inquiry *inquiry, const char *message, struct report *out)
+{
+	static const char head[] = "Task ", verb[] = " waits: ", unschedulable[] = "Unschedulable";
+	const char *name = strstr(message, head), *words = strstr(message, verb);
+	char role[64];
+	long long index;
+
+	*out = (struct report){0};
+	if (name == NULL || words == NULL || sscanf(name + strlen(head), "%63[^[][%lld]", role, &index) != 2)
+		return;
+	out->task = framework_view_task(inquiry->framework, role, index);
+	out->words = words + strlen(verb);
+	out->kind = strncmp(out->words, unschedulable, strlen(unschedulable)) == 0 ? WAIT_UNSCHEDULABLE : WAIT_START;
+}
+
+/* Whether the Task has waited since that Event without a change of its status: it is still Pending, and a scheduler has
+ * not placed it since. */
+static bool waits_since(const struct task_status *task, enum wait_kind kind, int64_t time)
+{
+	bool placed = task->attempt.pod_node_name != NULL && *task->attempt.pod_node_name != '\0';
+
+	return task->state == STATE_PREPARING && task->attempt.start_time <= time && task->transition_time <= time &&
+	       !(placed && kind == WAIT_UNSCHEDULABLE);
+}
+
+/* Without its Pod: the Event that the controller writes after a minute. The Event stands for all Tasks that wait in the
+ * same way (CONTRACT.md §6.12), as long as the Task that it names waits. */
 static struct task_wait reported_wait(const struct inquiry *inquiry, const struct task_status *task)
 {
-	static const char head[] = " waits: ";
 	struct task_wait wait = {.kind = WAIT_PENDING, .reason = "", .message = "", .since = task->transition_time};
-	const struct event_view *event = inquiry->events == NULL ? NULL
-								 : event_views_latest(inquiry->events, "TaskWaiting",
-										      task->attempt.start_time, NULL);
-	const char *words = event == NULL ? NULL : strstr(event->message, head);
+	int64_t latest = 0;
 
-	if (words == NULL)
-		return wait;
-	wait.message = words + strlen(head);
-	wait.kind = strncmp(wait.message, "Unschedulable", strlen("Unschedulable")) == 0 ? WAIT_UNSCHEDULABLE
-											 : WAIT_START;
+	for (size_t i = 0; inquiry->events != NULL && i < inquiry->events->count; i++) {
+		const struct event_view *event = &inquiry->events->list[i];
+		struct report report;
+
+		if (strcmp(event->reason, "TaskWaiting") != 0 || event->last_time < latest)
+			continue;
+		report_read(inquiry, event->message, &report);
+		if (report.task == NULL || !waits_since(report.task, report.kind, event->last_time) ||
+		    !waits_since(task, report.kind, event->last_time))
+			continue;
+		latest = event->last_time;
+		wait.kind = report.kind;
+		wait.message = report.words;
+	}
 	return wait;
 }
 

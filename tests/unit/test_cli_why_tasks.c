@@ -276,6 +276,44 @@ static void test_without_rights(void **state)
 	done(&w, &why);
 }
 
+/* An Event that a Task waits explains nothing once that Task goes on. */
+static void test_stale_report(void **state)
+{
+	static const struct {
+		const char *state, *more; /* of a[0], which the Event of 00:30 names */
+		const char *message;
+		const char *kind;
+	} rows[] = {
+		{"AttemptPreparing", "", "Unschedulable: 0/4 nodes", "unschedulable"},
+		{"AttemptPreparing", "", "container c: ErrImagePull: m", "start-fails"},
+		{"AttemptPreparing", ",'podNodeName':'n'", "container c: ErrImagePull: m", "start-fails"},
+		{"AttemptPreparing", ",'podNodeName':'n'", "Unschedulable: 0/4 nodes", "pending"},
+		{"AttemptRunning", ",'podNodeName':'n'", "Unschedulable: 0/4 nodes", "pending"},
+		{"AttemptRunning", ",'podNodeName':'n'", "container c: ErrImagePull: m", "pending"},
+		{"AttemptCreationPending", "", "container c: ErrImagePull: m", "pending"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		cleanup_free char *named = cli_task(0, rows[i].state, rows[i].more);
+		cleanup_free char *other = cli_task(1, "AttemptPreparing", "");
+		cleanup_free char *message = mem_printf("Task a[0] waits: %s", rows[i].message);
+		struct cli_world w;
+		struct why why;
+
+		begin_tasks(&w, "AttemptPreparing", ONE_ROLE, mem_printf("%s,%s", named, other));
+		w.inquiry.pods = NULL;
+		cli_world_event(&w, "TaskWaiting", message);
+		explain(&w, &why, rows[i].kind, "");
+		why_free(&why);
+		/* the Pod was Running in between */
+		w.framework.status.attempt.roles[0].tasks[0].transition_time = CLI_NOW - 60;
+		why_explain(&w.inquiry, &why);
+		assert_string_equal(why.kind, "pending");
+		done(&w, &why);
+	}
+}
+
 static void test_crash(void **state)
 {
 	cleanup_free char *task = cli_task(0, "AttemptRunning", "");
@@ -372,6 +410,7 @@ int main(void)
 		cmocka_unit_test(test_service),       cmocka_unit_test(test_without_rights),
 		cmocka_unit_test(test_crash),         cmocka_unit_test(test_init_crash),
 		cmocka_unit_test(test_sidecar),       cmocka_unit_test(test_many_groups),
+		cmocka_unit_test(test_stale_report),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
