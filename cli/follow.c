@@ -127,8 +127,10 @@ int follow_run(struct cli *cli, const struct follow *what, struct error *err)
 	reflector = reflector_new(cli->loop, cli->client, &options, &handler, &run);
 	reflector_start(reflector);
 	while (more && !run.late && run.code == 0) {
-		if (run.changed && run.listed) {
+		if ((run.changed || (what->touched != NULL && *what->touched)) && run.listed) {
 			run.changed = false;
+			if (what->touched != NULL)
+				*what->touched = false;
 			more = what->settle(cli, what->arg);
 			run.late = run.late || once;
 		} else {

@@ -21,6 +21,7 @@ struct follow {
 	 * ends it all. */
 	bool (*settle)(struct cli *cli, void *arg);
 	void *arg;
+	bool *touched;      /* set it, and settle() is called as after a change; NULL: nobody sets it */
 	int64_t timeout_ms; /* since the start of the command; when it is over: looks once; -1: none */
 };
 

@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/follow.h"
 #include "cli/grid.h"
+#include "cli/reason_watch.h"
 #include "cli/view/age.h"
 #include "cli/view/read.h"
 #include "cli/view/summary.h"
@@ -18,7 +19,7 @@ struct row {
 	UT_hash_handle hh; /* by key, in the order in which they came */
 	char *key;         /* namespace/name */
 	struct summary summary;
-	json_t *object; /* kept if Events may say why it waits; else NULL */
+	json_t *object; /* kept if the summary may change without it; else NULL */
 	bool seen;      /* by the list that runs */
 	bool printed;   /* as it is */
 };
@@ -26,8 +27,11 @@ struct row {
 struct listing {
 	struct cli *cli;
 	struct row *rows;
-	json_t *objects; /* of -o json and yaml */
-	bool named;      /* a Framework that was named: alone it is printed without a list around it */
+	struct reasons reasons;
+	struct reason_watch reason_watch; /* of -w */
+	bool touched;                     /* a row has changed, and not its Framework */
+	json_t *objects;                  /* of -o json and yaml */
+	bool named;                       /* a Framework that was named: alone it is printed without a list around it */
 };
 
 static enum style style_of(enum tone tone)
@@ -48,21 +52,14 @@ static void free_row(struct row *row)
 	free(row);
 }
 
-/* The Framework alone does not show why these wait. */
-static bool is_vague(const char *kind)
+static struct row *row_new(const struct framework_view *view, const struct reasons *reasons)
 {
-	return strcmp(kind, wait_row(WAIT_PENDING)->name) == 0 || strcmp(kind, wait_row(WAIT_CREATION)->name) == 0;
-}
-
-static struct row *row_new(const struct framework_view *view, const struct event_views *events)
-{
-	const struct inquiry inquiry = {.framework = view, .events = events, .now = clock_wall_ms() / 1000};
 	struct row *row = mem_calloc(1, sizeof(*row));
 
-	summary_read(&inquiry, &row->summary);
+	summary_read(view, reasons, clock_wall_ms() / 1000, &row->summary);
 	row->key = mem_printf("%s/%s", view->ns, view->name);
 	row->seen = true;
-	row->object = events == NULL && is_vague(row->summary.kind) ? json_incref(view->object) : NULL;
+	row->object = row->summary.by_events || row->summary.by_time ? json_incref(view->object) : NULL;
 	return row;
 }
 
@@ -104,7 +101,7 @@ static void take(void *arg, json_t *object)
 	else if (listing->cli->options.output == OUTPUT_NAME)
 		print_name(listing, &view);
 	else
-		put_row(listing, row_new(&view, NULL));
+		put_row(listing, row_new(&view, &listing->reasons));
 	framework_view_free(&view);
 }
 
@@ -212,6 +209,63 @@ static void print_objects(struct listing *listing)
 	json_decref(value);
 }
 
+/* ---- reasons ----------------------------------------------------------------------------------------------------- */
+
+static void renew(struct listing *listing, struct row *row)
+{
+	if (!summary_renew(&row->summary, row->object, &listing->reasons, clock_wall_ms() / 1000))
+		return;
+	row->printed = false;
+	listing->touched = true;
+}
+
+static void on_reasons(void *arg, const char *key)
+{
+	struct listing *listing = arg;
+	struct row *row = NULL;
+
+	if (key != NULL) {
+		HASH_FIND_STR(listing->rows, key, row);
+		if (row != NULL)
+			renew(listing, row);
+		return;
+	}
+	for (row = listing->rows; row != NULL; row = row->hh.next)
+		renew(listing, row);
+}
+
+static void take_event(void *arg, json_t *object)
+{
+	struct listing *listing = arg;
+	cleanup_free char *key = reasons_key(object);
+	const struct row *row;
+
+	HASH_FIND_STR(listing->rows, key, row);
+	if (row != NULL && row->summary.by_events)
+		reasons_put(&listing->reasons, object);
+}
+
+static bool wants_events(const struct listing *listing)
+{
+	for (const struct row *row = listing->rows; row != NULL; row = row->hh.next)
+		if (row->summary.by_events)
+			return true;
+	return false;
+}
+
+/* The warnings of one namespace or all, only if some Framework waits for what its status does not say. Without the
+ * right to list Events the rows stay as they are. */
+static void ask_events(struct listing *listing)
+{
+	cleanup_free char *path = reason_events_path(listing->cli);
+	struct error err;
+
+	if (!wants_events(listing))
+		return;
+	cli_list(listing->cli, path, REASON_EVENTS_QUERY, take_event, listing, &err);
+	on_reasons(listing, NULL);
+}
+
 /* ---- -w ---------------------------------------------------------------------------------------------------------- */
 
 static void on_deleted(void *arg, json_t *object)
@@ -270,6 +324,10 @@ static bool on_settled(struct cli *cli, void *arg)
 		}
 		json_array_clear(listing->objects);
 	} else if (cli->options.output != OUTPUT_NAME) {
+		if (!listing->reason_watch.asked && wants_events(listing)) {
+			ask_events(listing); /* so that no row is printed without its reason first */
+			reason_watch_ask(&listing->reason_watch);
+		}
 		if (cli->out.terminal) {
 			out_measure(&cli->out);
 			out_clear_screen(&cli->out);
@@ -292,81 +350,15 @@ static int watch_all(struct cli *cli, struct listing *listing, const char *path,
 		.list_end = on_list_end,
 		.settle = on_settled,
 		.arg = listing,
+		.touched = &listing->touched,
 		.timeout_ms = -1,
 	};
+	int code;
 
-	return follow_run(cli, &what, err);
-}
-
-/* ---- Events -------------------------------------------------------------------------------------------------------
- */
-
-struct framework_events {
-	const struct row *row;
-	UT_hash_handle hh; /* by key */
-	char *key;         /* namespace/name of a Framework */
-	struct event_views events;
-};
-
-struct events_by_framework {
-	struct listing *listing;
-	struct framework_events *all;
-};
-
-static void take_event(void *arg, json_t *object)
-{
-	struct events_by_framework *events = arg;
-	const json_t *of = json_object_get(object, "involvedObject");
-	cleanup_free char *key = mem_printf("%s/%s", view_text(of, "namespace"), view_text(of, "name"));
-	struct framework_events *found;
-	struct row *row;
-
-	HASH_FIND_STR(events->listing->rows, key, row);
-	if (row == NULL || row->object == NULL || strcmp(view_text(of, "kind"), "Framework") != 0)
-		return;
-	HASH_FIND_STR(events->all, key, found);
-	if (found == NULL) {
-		found = mem_calloc(1, sizeof(*found));
-		found->key = mem_strdup(key);
-		found->row = row;
-		HASH_ADD_KEYPTR(hh, events->all, found->key, strlen(found->key), found);
-	}
-	event_views_add(&found->events, object);
-}
-
-static void explain_by_events(struct listing *listing, const struct framework_events *found)
-{
-	struct framework_view view;
-	struct error err;
-
-	if (framework_view_read(found->row->object, &view, &err) == 0)
-		put_row(listing, row_new(&view, &found->events));
-	framework_view_free(&view);
-}
-
-/* The warnings of one namespace or all, only if some Framework waits for what its status does not say. Without the
- * right to list Events the rows stay as they are. */
-static void ask_events(struct listing *listing)
-{
-	struct cli *cli = listing->cli;
-	cleanup_free char *path = cli_core_path(cli->options.all_namespaces ? NULL : cli->ns, "events", NULL);
-	struct events_by_framework events = {.listing = listing};
-	struct framework_events *found, *next;
-	struct error err;
-	bool any = false;
-
-	for (const struct row *row = listing->rows; row != NULL && !any; row = row->hh.next)
-		any = row->object != NULL;
-	if (!any)
-		return;
-	cli_list(cli, path, "fieldSelector=involvedObject.kind%3DFramework,type%3DWarning", take_event, &events, &err);
-	HASH_ITER(hh, events.all, found, next) {
-		explain_by_events(listing, found);
-		HASH_DEL(events.all, found);
-		event_views_free(&found->events);
-		free(found->key);
-		free(found);
-	}
+	reason_watch_start(&listing->reason_watch, cli, &listing->reasons);
+	code = follow_run(cli, &what, err);
+	reason_watch_stop(&listing->reason_watch);
+	return code;
 }
 
 /* ---- the command ------------------------------------------------------------------------------------------------- */
@@ -450,7 +442,9 @@ int command_list(struct cli *cli)
 {
 	const struct options *options = &cli->options;
 	bool whole = options->output == OUTPUT_JSON || options->output == OUTPUT_YAML;
-	struct listing listing = {.cli = cli, .objects = whole ? json_array() : NULL};
+	struct listing listing = {.cli = cli,
+				  .objects = whole ? json_array() : NULL,
+				  .reason_watch = {.changed = on_reasons, .arg = &listing}};
 	struct row *row, *next;
 	struct error err;
 	int code;
@@ -468,6 +462,7 @@ int command_list(struct cli *cli)
 		HASH_DEL(listing.rows, row);
 		free_row(row);
 	}
+	reasons_free(&listing.reasons);
 	json_decref(listing.objects);
 	return code;
 }

@@ -23,6 +23,7 @@ static void free_row(struct rows *rows, struct ui_row *row)
 {
 	HASH_DEL(rows->table, row);
 	summary_free(&row->summary);
+	json_decref(row->object);
 	free(row->resource_version);
 	free(row->key);
 	free(row);
@@ -52,7 +53,6 @@ static void set_gone(struct rows *rows, struct ui_row *row, bool gone)
 
 void rows_put(struct rows *rows, const struct framework_view *view, bool follows, int64_t now_ms)
 {
-	const struct inquiry inquiry = {.framework = view, .now = now_ms / 1000};
 	const char *version = view_text(json_object_get(view->object, "metadata"), "resourceVersion");
 	struct ui_row *row = find(rows, view->ns, view->name);
 
@@ -62,11 +62,34 @@ void rows_put(struct rows *rows, const struct framework_view *view, bool follows
 	if (!row->gone && strcmp(row->resource_version, version) == 0)
 		return;
 	summary_free(&row->summary);
-	summary_read(&inquiry, &row->summary);
+	summary_read(view, &rows->reasons, now_ms / 1000, &row->summary);
+	json_decref(row->object);
+	row->object = row->summary.by_events || row->summary.by_time ? json_incref(view->object) : NULL;
+	rows->wants_events = rows->wants_events || row->summary.by_events;
 	mem_replace(&row->resource_version, version);
 	row->lagging_ms = follows ? 0 : row->lagging_ms != 0 ? row->lagging_ms : now_ms;
 	row->version = ++rows->version;
 	set_gone(rows, row, false);
+}
+
+static void renew(struct rows *rows, struct ui_row *row, int64_t now_ms)
+{
+	if (!row->gone && summary_renew(&row->summary, row->object, &rows->reasons, now_ms / 1000))
+		row->version = ++rows->version;
+}
+
+void rows_renew(struct rows *rows, const char *key, int64_t now_ms)
+{
+	struct ui_row *row = NULL;
+
+	if (key != NULL) {
+		HASH_FIND_STR(rows->table, key, row);
+		if (row != NULL)
+			renew(rows, row, now_ms);
+		return;
+	}
+	for (row = rows->table; row != NULL; row = row->hh.next)
+		renew(rows, row, now_ms);
 }
 
 static void forget_gone(struct rows *rows)
@@ -129,6 +152,7 @@ void rows_free(struct rows *rows)
 	HASH_ITER(hh, rows->table, row, next) {
 		free_row(rows, row);
 	}
+	reasons_free(&rows->reasons);
 	*rows = (struct rows){0};
 }
 

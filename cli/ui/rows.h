@@ -15,6 +15,7 @@ struct ui_row {
 	char *key;         /* namespace/name */
 	char *resource_version;
 	struct summary summary;
+	json_t *object;     /* kept if the summary may change without it; else NULL */
 	uint64_t version;   /* of the rows, when it changed last */
 	int64_t lagging_ms; /* since when its status does not follow its spec; 0: it does */
 	bool gone;          /* deleted; kept for pages that do not know yet */
@@ -29,10 +30,14 @@ struct rows {
 	uint64_t version;   /* goes up with each change */
 	uint64_t forgotten; /* deletions up to this version are not known any more */
 	bool unsorted;
+	struct reasons reasons;
+	bool wants_events; /* some Framework's status did not contain its reason */
 };
 
 /* The Framework exists. follows: its status follows its spec (load_follows()). now_ms: clock_wall_ms(). */
 void rows_put(struct rows *rows, const struct framework_view *view, bool follows, int64_t now_ms);
+/* rows->reasons have changed, or time has passed. key: "namespace/name" of a Framework; NULL: of any. */
+void rows_renew(struct rows *rows, const char *key, int64_t now_ms);
 void rows_delete(struct rows *rows, const char *ns, const char *name);
 /* A list of all Frameworks begins and ends: those that rows_put() did not get in between do not exist. */
 void rows_list_begin(struct rows *rows);

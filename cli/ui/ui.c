@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/load.h"
+#include "cli/reason_watch.h"
 #include "cli/ui/page.h"
 #include "cli/ui/pages.h"
 #include "common/base/clock.h"
@@ -30,6 +31,7 @@ struct ui {
 	struct pages pages;
 	struct serve *serve;
 	struct reflector *reflector;
+	struct reason_watch reason_watch;
 	struct ui_job *jobs;
 	struct ev_signal signals[3];
 	bool listed;
@@ -47,6 +49,16 @@ static void on_present(void *arg, json_t *object)
 	if (framework_view_read(object, &view, &err) == 0)
 		rows_put(&ui->pages.rows, &view, load_follows(&view), clock_wall_ms());
 	framework_view_free(&view);
+	if (ui->pages.rows.wants_events)
+		reason_watch_ask(&ui->reason_watch);
+	pages_changed(&ui->pages);
+}
+
+static void on_reasons(void *arg, const char *key)
+{
+	struct ui *ui = arg;
+
+	rows_renew(&ui->pages.rows, key, clock_wall_ms());
 	pages_changed(&ui->pages);
 }
 
@@ -92,6 +104,7 @@ static void watch(struct ui *ui, const char *path)
 	const struct reflector_options options = {
 		.path = path, .label_selector = ui->cli->options.selector, .what = "Frameworks", .page_size = CLI_PAGE};
 
+	reason_watch_start(&ui->reason_watch, ui->cli, &ui->pages.rows.reasons);
 	ui->reflector = reflector_new(ui->cli->loop, ui->cli->client, &options, &handler, ui);
 	reflector_start(ui->reflector);
 }
@@ -237,7 +250,7 @@ static char *scope_of(const struct cli *cli)
 
 int command_ui(struct cli *cli)
 {
-	struct ui ui = {.cli = cli};
+	struct ui ui = {.cli = cli, .reason_watch = {.changed = on_reasons, .arg = &ui}};
 	cleanup_free char *path = NULL, *scope = NULL;
 	struct error err;
 	int code = cli_connect(cli, &err);
@@ -254,6 +267,7 @@ int command_ui(struct cli *cli)
 	code = run(&ui, path, &err);
 	if (ui.reflector != NULL)
 		reflector_free(ui.reflector);
+	reason_watch_stop(&ui.reason_watch);
 	serve_free(ui.serve);
 	while (ui.jobs != NULL)
 		free_job(&ui, ui.jobs);

@@ -31,6 +31,22 @@ void event_views_add(struct event_views *events, json_t *object)
 		event->first_time = event->last_time;
 }
 
+static const char *name_of(const json_t *object)
+{
+	return view_text(json_object_get(object, "metadata"), "name");
+}
+
+void event_views_remove(struct event_views *events, const json_t *object)
+{
+	for (size_t i = 0; i < events->count; i++) {
+		if (strcmp(name_of(events->list[i].object), name_of(object)) != 0)
+			continue;
+		json_decref(events->list[i].object);
+		events->list[i] = events->list[--events->count];
+		return;
+	}
+}
+
 static int compare(const void *a, const void *b)
 {
 	const struct event_view *one = a, *other = b;

@@ -26,6 +26,8 @@ struct event_views {
 
 /* Takes a reference. */
 void event_views_add(struct event_views *events, json_t *object);
+/* Removes the Event of the same name. All are of one namespace. */
+void event_views_remove(struct event_views *events, const json_t *object);
 void event_views_sort(struct event_views *events);
 /* The latest of that reason, not older than since (unix seconds), whose message contains needle (NULL: any); or NULL.
  */

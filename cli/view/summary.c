@@ -16,14 +16,27 @@ static enum tone tone_of_summary(const struct framework_view *view, const char *
 	return strcmp(kind, "running") == 0 || strcmp(kind, "succeeded") == 0 ? TONE_GOOD : TONE_WAITS;
 }
 
-void summary_read(const struct inquiry *inquiry, struct summary *out)
+/* The Framework alone does not show why these wait. */
+static bool is_vague(const char *kind)
 {
-	const struct framework_view *view = inquiry->framework;
+	return strcmp(kind, wait_row(WAIT_PENDING)->name) == 0 || strcmp(kind, wait_row(WAIT_CREATION)->name) == 0;
+}
+
+void summary_read(const struct framework_view *view, const struct reasons *reasons, int64_t now, struct summary *out)
+{
+	struct inquiry inquiry = {.framework = view, .now = now};
 	const struct completion *completion = view->begun ? view->status.attempt.completion : NULL;
 	const char *state = framework_view_state(view);
+	bool by_events;
 	struct why why;
 
-	why_explain(inquiry, &why);
+	why_explain(&inquiry, &why);
+	by_events = is_vague(why.kind);
+	inquiry.events = by_events ? reasons_of(reasons, view->uid) : NULL;
+	if (inquiry.events != NULL) {
+		why_free(&why);
+		why_explain(&inquiry, &why);
+	}
 	*out = (struct summary){
 		.ns = mem_strdup(view->ns),
 		.name = mem_strdup(view->name),
@@ -36,8 +49,28 @@ void summary_read(const struct inquiry *inquiry, struct summary *out)
 		.retries = view->begun ? view->status.retry.total : 0,
 		.creation_time = view->creation_time,
 		.tone = tone_of_summary(view, why.kind),
+		.by_events = by_events,
+		.by_time = strcmp(why.kind, "new") == 0,
 	};
 	why_free(&why);
+}
+
+bool summary_renew(struct summary *summary, json_t *object, const struct reasons *reasons, int64_t now)
+{
+	struct framework_view view;
+	struct summary new;
+	bool changed = false;
+
+	if (!summary->by_events && !summary->by_time)
+		return false;
+	if (framework_view_read(object, &view, NULL) == 0) {
+		summary_read(&view, reasons, now, &new);
+		changed = strcmp(new.kind, summary->kind) != 0 || strcmp(new.why, summary->why) != 0;
+		summary_free(summary);
+		*summary = new;
+	}
+	framework_view_free(&view);
+	return changed;
 }
 
 void summary_free(struct summary *summary)

@@ -218,6 +218,9 @@ run_cli_why_quota() {
     wait_why f quota
     expect_why f quota 'because a quota is exceeded: the API server says .*exceeded quota: q'
     expect_match "list" "$(fw list --no-headers)" '^f .* quota: a\['
+    launch_fw "$scenario-list" list -w
+    wait_for 20 "list -w says it, too" grep -qE '^f .* quota: a\[' "$RUN/$scenario-list.log"
+    end_processes "$RUN" 2 "$scenario-list"
     if [[ $CLUSTER == kubernetes ]]; then set_quota 5 1; else clear_faults; fi
     wait_running f 40
     wait_why f running
