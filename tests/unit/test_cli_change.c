@@ -120,11 +120,11 @@ static void test_hints(void **state)
 		{{"resume", "held"}, "executionType is Create; kubectl framework start held -n other", " starts it\n"},
 		{{"wait", "held", "--timeout=0"},
 		 "expected condition Completed; kubectl framework why held -n other",
-		 " tells what it waits for\n"},
-		{{"wait", "failed"}, "it has failed; kubectl framework why failed -n other", " tells why\n"},
+		 " shows the reason\n"},
+		{{"wait", "failed"}, "it has failed; kubectl framework why failed -n other", " shows the reason\n"},
 		{{"delete", "held", "--timeout=0"},
 		 "still exists after --timeout; kubectl framework why held -n other",
-		 " tells what holds it\n"},
+		 " shows the reason\n"},
 	};
 
 	(void)state;
