@@ -61,12 +61,13 @@ static void on_live(void *arg, bool live)
 	(void)live;
 }
 
-static void on_refused(void *arg, const char *right, int http_status, const char *message)
+static bool on_refused(void *arg, const char *right, int http_status, const char *message)
 {
 	struct run *run = arg;
 	const char *ns = run->cli->options.all_namespaces ? NULL : run->cli->ns;
 
 	run->code = cli_refused(right, "frameworks", ns, http_status, message, run->err);
+	return true;
 }
 
 static void on_late(struct ev_loop *loop, ev_timer *timer, int events)

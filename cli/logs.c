@@ -130,19 +130,21 @@ static void ignore_live(void *arg, bool live)
 	(void)live;
 }
 
-static void on_pods_refused(void *arg, const char *right, int http_status, const char *message)
+static bool on_pods_refused(void *arg, const char *right, int http_status, const char *message)
 {
 	struct following *following = arg;
 
 	following->code = cli_refused(right, "pods", following->logs->cli->ns, http_status, message, following->err);
+	return true;
 }
 
-static void on_framework_refused(void *arg, const char *right, int http_status, const char *message)
+static bool on_framework_refused(void *arg, const char *right, int http_status, const char *message)
 {
 	struct following *following = arg;
 
 	following->code = cli_refused(right, "frameworks", following->logs->cli->ns, http_status, message,
 				      following->err);
+	return true;
 }
 
 static void on_framework(void *arg, json_t *object)

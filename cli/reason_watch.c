@@ -48,7 +48,7 @@ static void on_list_end(void *arg, const char *resource_version)
 }
 
 /* Who may not watch Events sees reasons without them, as whoever may not list them. */
-static void on_refused(void *arg, const char *right, int http_status, const char *message)
+static bool on_refused(void *arg, const char *right, int http_status, const char *message)
 {
 	struct reason_watch *watch = arg;
 
@@ -57,6 +57,7 @@ static void on_refused(void *arg, const char *right, int http_status, const char
 	(void)message;
 	reflector_free(watch->reflector);
 	watch->reflector = NULL;
+	return true;
 }
 
 static void on_time(struct ev_loop *loop, ev_timer *timer, int events)

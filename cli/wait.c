@@ -103,10 +103,9 @@ static int wait_condition(struct cli *cli, const char *condition, const char *na
 	if (code == 0)
 		code = judge(cli, &waiting, name, err);
 	else if (code == CLI_TIME_OUT)
-		error_set(err,
-			  "Framework %s is in state %s after --timeout, expected condition %s; %s shows the reason",
-			  name, waiting.state == NULL || *waiting.state == '\0' ? "\"\"" : waiting.state, condition,
-			  why);
+		error_set(
+			err, "Framework %s is in state %s after --timeout, expected condition %s; %s shows the reason",
+			name, waiting.state == NULL || *waiting.state == '\0' ? "\"\"" : waiting.state, condition, why);
 	mem_replace(&waiting.state, NULL);
 	return code;
 }

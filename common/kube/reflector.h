@@ -43,9 +43,10 @@ struct reflector_handler {
 	/* true when a watch is connected after a list; false when it ends with an error. Creation timeouts run only
 	 * while live. May be NULL. */
 	void (*live)(void *arg, bool live);
-	/* The API server answers a list or a watch with 401 or 403. right: "list" or "watch". No log line reports it.
-	 * The reflector tries again unless the handler frees it. NULL: a log line reports it as any other failure. */
-	void (*refused)(void *arg, const char *right, int http_status, const char *message);
+	/* The API server answers a list or a watch with 401 or 403. right: "list" or "watch". Returns whether the
+	 * handler reports it, so that no log line does. The reflector tries again unless the handler frees it. May be
+	 * NULL. */
+	bool (*refused)(void *arg, const char *right, int http_status, const char *message);
 	/* An item that could not be parsed; any of the names may be "". May be NULL. */
 	void (*malformed)(void *arg, const char *ns, const char *name, const char *message);
 };

@@ -106,11 +106,11 @@ void reflector_leave(struct reflector *reflector)
 void reflector_report_trouble(struct reflector *reflector, const char *doing, enum kube_failure failure, int status,
 			      const char *message)
 {
-	if (failure == KUBE_OK && (status == 401 || status == 403) && reflector->handler->refused != NULL) {
-		reflector->handler->refused(reflector->arg, reflector->phase == WATCH ? "watch" : "list", status,
-					    message);
+	bool refused = failure == KUBE_OK && (status == 401 || status == 403);
+
+	if (refused && reflector->handler->refused != NULL &&
+	    reflector->handler->refused(reflector->arg, reflector->phase == WATCH ? "watch" : "list", status, message))
 		return;
-	}
 	if (!reflector->trouble) {
 		reflector->trouble_since_ms = clock_boot_ms();
 	} else if (reflector->trouble_failure == failure && reflector->trouble_status == status) {

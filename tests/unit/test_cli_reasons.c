@@ -1,4 +1,5 @@
-/* Why Frameworks wait, in lists of them: list, list -w and the rows of ui say the same, from statuses, Events and time. */
+/* Why Frameworks wait, in lists of them: list, list -w and the rows of ui say the same, from statuses, Events and time.
+ */
 #define _GNU_SOURCE
 #include "tests/unit/cli_commands.h"
 
@@ -7,14 +8,15 @@
 
 /* A Framework of one Task that is Pending, and the Event that says why. */
 #define FRAMEWORK                                                                                                      \
-	"{'metadata':{'name':'f','namespace':'ns','uid':'u','generation':1,'resourceVersion':'4','creationTimestamp':'" \
+	"{'metadata':{'name':'f','namespace':'ns','uid':'u','generation':1,'resourceVersion':'4','creationTimestamp':" \
+	"'"                                                                                                            \
 	"2026-01-01T00:00:00Z'},'spec':{'taskRoles':[{'name':'a','taskNumber':1}]},'status':{'observedGeneration':1,"  \
 	"'state':'AttemptPreparing','retryPolicyStatus':{},'attemptStatus':{'id':0,'configMapUID':'c','instanceUID':"  \
 	"'0_c','taskRoleStatuses':[{'name':'a','instanceUID':'r','taskStatuses':[{'index':0,'instanceUID':'t',"        \
 	"'state':'AttemptPreparing','retryPolicyStatus':{},'attemptStatus':{'id':0}}]}]}}}"
-#define EVENT(name, uid, message)                                                                                     \
+#define EVENT(name, uid, message)                                                                                      \
 	"{'metadata':{'name':'" name "','namespace':'ns','resourceVersion':'7'},'involvedObject':{'kind':'Framework'," \
-	"'namespace':'ns','name':'f','uid':'" uid "'},'reason':'TaskWaiting','type':'Warning','lastTimestamp':'"      \
+	"'namespace':'ns','name':'f','uid':'" uid "'},'reason':'TaskWaiting','type':'Warning','lastTimestamp':'"       \
 	"2026-01-01T00:30:00Z','message':'Task a[0] waits: " message "'}"
 #define LIST(items) "{'metadata':{'resourceVersion':'5'},'items':[" items "]}"
 #define EVENTS "/api/v1/namespaces/ns/events"

@@ -7,6 +7,9 @@
 #include "common/base/mem.h"
 #include "common/kube/reflector.h"
 
+/* So many refusals in a row, over some 25 s, are not those of an API server that has just started. */
+enum { REFUSALS = 6 };
+
 struct stream {
 	struct streams *streams;
 	enum object_kind kind;
@@ -14,6 +17,7 @@ struct stream {
 	struct reflector *reflector;
 	bool synced;
 	bool live;
+	int refusals; /* 403, in a row */
 };
 
 struct streams {
@@ -23,7 +27,8 @@ struct streams {
 	void *arg;
 	bool synced;
 	bool live;
-	bool relisted; /* and not yet reported */
+	bool relisted;     /* and not yet reported */
+	size_t kind_count; /* streams of a namespace follow each other */
 	size_t count;
 	struct stream all[];
 };
@@ -51,16 +56,85 @@ static void on_list_begin(void *arg)
 	cache_list_begin(stream->streams->cache, stream->ns, stream->kind);
 }
 
-/* Most often all watches end together, and all lists are reported as one. Until then nobody concludes anything from
- * what is absent (CONTRACT.md §12.18). listed: has just been listed; NULL: none. */
-static void report_relisted(struct streams *streams, const struct stream *listed)
+/* Whether the API server refuses all access to the stream's namespace, because somebody deleted the namespace or the
+ * RoleBinding in it. The other namespaces do not wait for such a namespace: nobody can act in it. */
+static bool is_left_out(const struct streams *streams, size_t index)
 {
-	for (size_t i = 0; i < streams->count; i++)
+	size_t first = index - index % streams->kind_count;
+
+	if (streams->all[index].ns[0] == '\0')
+		return false;
+	for (size_t i = first; i < first + streams->kind_count; i++)
+		if (streams->all[i].refusals < REFUSALS)
+			return false;
+	return true;
+}
+
+static void set_refusals(struct stream *stream, int refusals)
+{
+	const struct streams *streams = stream->streams;
+	size_t index = (size_t)(stream - streams->all);
+	bool before = is_left_out(streams, index);
+
+	stream->refusals = refusals;
+	if (is_left_out(streams, index) == before)
+		return;
+	if (before)
+		log_info("namespace %s: the API server no longer refuses access", stream->ns);
+	else
+		log_error("namespace %s: the API server refuses all access, and the other namespaces no longer wait "
+			  "for it. Restore the controller's RoleBinding in it, or remove it from --namespaces",
+			  stream->ns);
+}
+
+/* Of all streams that are not left out; false if there is none. */
+static bool all_synced(const struct streams *streams)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < streams->count; i++) {
+		if (is_left_out(streams, i))
+			continue;
+		if (!streams->all[i].synced)
+			return false;
+		any = true;
+	}
+	return any;
+}
+
+/* listed: has just been listed, and counts as live; NULL: none. */
+static bool all_live(const struct streams *streams, const struct stream *listed)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < streams->count; i++) {
+		if (is_left_out(streams, i))
+			continue;
 		if (!streams->all[i].live && &streams->all[i] != listed)
-			return;
-	if (streams->relisted)
+			return false;
+		any = true;
+	}
+	return any;
+}
+
+/* Most often all watches end together, and all lists are reported as one. Until then nobody concludes anything from
+ * what is absent (CONTRACT.md §12.18). */
+static void report(struct streams *streams, const struct stream *listed)
+{
+	bool live;
+
+	if (!streams->synced && all_synced(streams)) {
+		streams->synced = true;
+		streams->handler->synced(streams->arg);
+	} else if (streams->relisted && all_live(streams, listed)) {
+		streams->relisted = false;
 		streams->handler->relisted(streams->arg);
-	streams->relisted = false;
+	}
+	live = all_live(streams, NULL);
+	if (streams->live == live)
+		return;
+	streams->live = live;
+	streams->handler->live(streams->arg, live);
 }
 
 static void on_list_end(void *arg, const char *resource_version)
@@ -69,17 +143,10 @@ static void on_list_end(void *arg, const char *resource_version)
 	struct streams *streams = stream->streams;
 
 	cache_list_end(streams->cache, stream->ns, stream->kind, resource_version);
+	set_refusals(stream, 0);
 	stream->synced = true;
-	if (streams->synced) {
-		streams->relisted = true;
-		report_relisted(streams, stream);
-		return;
-	}
-	for (size_t i = 0; i < streams->count; i++)
-		if (!streams->all[i].synced)
-			return;
-	streams->synced = true;
-	streams->handler->synced(streams->arg);
+	streams->relisted = streams->synced;
+	report(streams, stream);
 }
 
 static void on_progress(void *arg, const char *resource_version)
@@ -92,17 +159,23 @@ static void on_progress(void *arg, const char *resource_version)
 static void on_live(void *arg, bool live)
 {
 	struct stream *stream = arg;
-	struct streams *streams = stream->streams;
-	bool all = true;
 
+	if (live)
+		set_refusals(stream, 0);
 	stream->live = live;
-	report_relisted(streams, NULL);
-	for (size_t i = 0; i < streams->count; i++)
-		all = all && streams->all[i].live;
-	if (streams->live == all)
-		return;
-	streams->live = all;
-	streams->handler->live(streams->arg, all);
+	report(stream->streams, NULL);
+}
+
+static bool on_refused(void *arg, const char *right, int http_status, const char *message)
+{
+	struct stream *stream = arg;
+
+	(void)right;
+	(void)message;
+	if (http_status == 403 && stream->refusals < REFUSALS)
+		set_refusals(stream, stream->refusals + 1);
+	report(stream->streams, NULL);
+	return false;
 }
 
 static void on_malformed(void *arg, const char *ns, const char *name, const char *message)
@@ -119,6 +192,7 @@ static const struct reflector_handler stream_handler = {
 	.list_end = on_list_end,
 	.progress = on_progress,
 	.live = on_live,
+	.refused = on_refused,
 	.malformed = on_malformed,
 };
 
@@ -169,6 +243,7 @@ static struct streams *allocate(const struct namespaces *namespaces, enum object
 	struct streams *streams = mem_calloc(1, sizeof(*streams) + count * sizeof(streams->all[0]));
 
 	streams->count = count;
+	streams->kind_count = kind_count;
 	for (size_t i = 0; i < count; i++) {
 		struct stream *stream = &streams->all[i];
 

@@ -31,6 +31,7 @@ namespaces_crd | refused frameworkcontroller list frameworkcontroller.microsoft.
 namespaces_crd | refused frameworkcontroller list /pods | the same
 namespaces_crd | refused frameworkcontroller list /configmaps | the same
 namespaces_crd | refused frameworkcontroller get /configmaps | the record of a Lease of a name that its Role does not have
+namespaces_refused | refused frameworkcontroller * | a namespace without Roles
 credentials_certificate | fc-watcher as nobody | a certificate of somebody without rights, until it is replaced
 credentials_certificate | refused nobody * | the same
 deploy_in_place | fc-* as default:frameworkcontroller | the service account, and the rights, that users of the original have

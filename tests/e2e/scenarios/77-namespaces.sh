@@ -133,3 +133,26 @@ run_namespaces_crd() {
         kubectl apply -f - >/dev/null
     wait_for 40 "it leads" grep -q 'leading as ' watcher-3.log
 }
+
+# A namespace without a RoleBinding, as after somebody deleted it, does not hold up the other ones. Access that comes back is used.
+run_namespaces_refused() {
+    given_cluster
+    restrict_to "$NS"
+    [[ $CLUSTER == kubernetes ]] || testapi_fault '{"match": {"namespace": "default"}, "action": {"status": 403}}'
+    launch_watcher watcher-1 --namespaces "default,$NS" --workers 1
+    wait_for 20 "it says what it may not" grep -q 'Frameworks in default: cannot .*403' watcher-1.log
+    wait_for 90 "it goes on without" grep -q 'namespace default: the API server refuses all access' watcher-1.log
+    create 'fw("meanwhile"; [role("a"; 1; ends(0; 0))])'
+    wait_completed meanwhile 40
+    if [[ $CLUSTER == kubernetes ]]; then
+        kubectl -n default apply -f "$root/manifests/rbac/namespaced/roles.yaml" >/dev/null
+    else
+        testapi DELETE faults >/dev/null
+    fi
+    wait_for 60 "it watches there" grep -q 'namespace default: the API server no longer refuses access' watcher-1.log
+    NS=default
+    create 'fw("again"; [role("a"; 1; ends(0; 0))])'
+    wait_completed again 60
+    api DELETE "$(frameworks_path)/again" >/dev/null
+    [[ $CLUSTER != kubernetes ]] || kubectl -n default delete -f "$root/manifests/rbac/namespaced/roles.yaml" >/dev/null
+}
