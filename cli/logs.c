@@ -102,15 +102,11 @@ static void on_pod(void *arg, json_t *object)
 	logs_look(following->logs, object);
 }
 
-/* Its streams end by themselves. */
 static void on_pod_deleted(void *arg, json_t *object)
 {
 	struct following *following = arg;
-	const char *uid = view_text(json_object_get(object, "metadata"), "uid");
 
-	for (struct log_stream *stream = following->logs->streams; stream != NULL; stream = stream->hh.next)
-		if (strncmp(stream->key, uid, strlen(uid)) == 0)
-			stream->running = false;
+	logs_forget(following->logs, object);
 }
 
 static void ignore_list(void *arg)

@@ -269,6 +269,14 @@ static void test_scale_conflict(void **state)
 	"'}},'spec':{},'status':{"                                                                   \
 	"'phase':'Running','containerStatuses':[{'name':'c','restartCount':0,'state':{'" state "':{}}}]}}"
 
+#define PODS(items) "{'metadata':{'resourceVersion':'5'},'items':[" items "]}"
+/* Of the Framework's next attempt: its lines look like those of the former one. */
+#define NEXT_POD                                                                                                      \
+	"{'metadata':{'name':'f-a-0','namespace':'ns','uid':'p1','resourceVersion':'8','labels':{'FC_TASKROLE_NAME':" \
+	"'a','FC_TASK_INDEX':'0','FC_FRAMEWORK_NAME':'f'},'annotations':{'FC_TASK_ATTEMPT_ID':'0',"                   \
+	"'FC_FRAMEWORK_ATTEMPT_ID':'1'}},'spec':{},'status':{'phase':'Running','containerStatuses':[{'name':'c',"     \
+	"'restartCount':0,'state':{'running':{'startedAt':'2026-01-01T00:00:08Z'}}}]}}"
+
 static void send_event(struct http_conn *conn, const char *type, const char *object)
 {
 	cleanup_free char *text = mem_printf("{'type':'%s','object':%s}\n", type, object);
@@ -319,10 +327,10 @@ static void serve_logs(struct world *w, struct http_conn *conn)
 	} else if (watch) {
 		http_stream_begin(conn);
 		pods_watch = conn;
+	} else if (strstr(conn->path, "fieldSelector=metadata.name%3Df-a-0") != NULL && w->asked > 2) {
+		reply(conn, 200, PODS(POD("f-a-0", "p1", "1", "terminated")));
 	} else {
-		reply(conn, 200,
-		      "{'kind':'PodList','metadata':{'resourceVersion':'5'},'items':[" POD("f-a-0", "p0", "0",
-											   "running") "]}");
+		reply(conn, 200, PODS(POD("f-a-0", "p0", "0", "running")));
 	}
 }
 
@@ -334,6 +342,58 @@ static void test_logs_followed(void **state)
 	begin(&w, serve_logs);
 	assert_int_equal(run(&w, "logs", "f", "a[0]", "-f", NULL), CLI_DONE);
 	assert_string_equal(w.out, "a[0] one\na[0] t\357\277\275[31mwo\na[0] three\na[0]#1 again\n");
+	assert_string_equal(w.err, "note: a[0]: the log of attempt 0 has ended, and that of attempt 1 begins\n");
+	end(&w);
+}
+
+/* The log of the first Pod breaks off. When it is asked for again, another Pod has its name, and the watch is late. */
+static void serve_other_pod(struct world *w, struct http_conn *conn)
+{
+	bool watch = strstr(conn->path, "watch=") != NULL, framework = strstr(conn->path, FRAMEWORKS) != NULL;
+
+	if (strstr(conn->path, "/log?") != NULL) {
+		w->asked++;
+		http_stream_begin(conn);
+		if (w->asked == 1)
+			http_stream_puts(conn, "2026-01-01T00:00:01Z one\n");
+		if (w->asked == 2)
+			http_stream_puts(conn, "2026-01-01T00:00:02Z two\n");
+		if (w->asked >= 2)
+			http_stream_puts(conn, "2026-01-01T00:00:08.5Z again\n");
+		if (w->asked != 2)
+			http_stream_end(conn);
+		if (w->asked == 3)
+			send_event(w->held, "DELETED", PREPARING);
+	} else if (strstr(conn->path, "fieldSelector=metadata.name%3Df-a-0") != NULL) {
+		reply(conn, 200, w->asked == 1 ? PODS(POD("f-a-0", "p0", "0", "running")) : PODS(NEXT_POD));
+		if (w->asked == 2)
+			send_event(pods_watch, "ADDED", NEXT_POD);
+	} else if (watch && framework) {
+		http_stream_begin(conn);
+		w->held = conn;
+	} else if (watch) {
+		http_stream_begin(conn);
+		pods_watch = conn;
+	} else if (strcmp(conn->path, FRAMEWORKS "/f") == 0) {
+		reply(conn, 200, PREPARING);
+	} else {
+		reply(conn, 200, framework ? PODS(PREPARING) : PODS(POD("f-a-0", "p0", "0", "running")));
+	}
+}
+
+/* No line has the heading of an attempt that did not write it. */
+static void test_logs_of_another_pod(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin(&w, serve_other_pod);
+	assert_int_equal(run(&w, "logs", "f", "-f", NULL), CLI_DONE);
+	assert_int_equal(w.asked, 3);
+	assert_string_equal(w.out, "a[0] one\na[0] two\na[0] again\n");
+	assert_string_equal(w.err,
+			    "note: a[0]: the log of the Framework's attempt 0 has ended, and that of its attempt "
+			    "1 begins\n");
 	end(&w);
 }
 
@@ -414,6 +474,7 @@ int main(void)
 		cmocka_unit_test(test_forbidden),
 		cmocka_unit_test(test_scale_conflict),
 		cmocka_unit_test(test_logs_followed),
+		cmocka_unit_test(test_logs_of_another_pod),
 		cmocka_unit_test(test_logs),
 		cmocka_unit_test(test_logs_unwritten),
 	};

@@ -56,7 +56,8 @@ a[1]#1 a-1 says hello in attempt 1
 a[1]#1 and ends with 0
 b[0] and ends with 0
 b[0] b-0 says hello in attempt 0"
-    expect "nothing went wrong" "$(<"$RUN/out/$scenario.said")" ""
+    expect "what it says beside them" "$(<"$RUN/out/$scenario.said")" \
+        "note: a[1]: the log of attempt 0 has ended, and that of attempt 1 begins"
     fw delete clilogs >/dev/null
 }
 
