@@ -111,6 +111,45 @@ static int wait_for_controller(struct cli *cli, const char *name, struct loaded 
 	return code;
 }
 
+/* Whether the status does not follow the Pods. */
+static bool goes_unnoticed(const struct inquiry *inquiry)
+{
+	struct waiting_list groups;
+	bool found;
+
+	waiting_list_read(inquiry, &groups); /* it is the last kind */
+	found = groups.count > 0 && groups.list[groups.count - 1].kind == WAIT_UNNOTICED;
+	waiting_list_free(&groups);
+	return found;
+}
+
+static char *version_of(const struct framework_view *framework)
+{
+	return mem_strdup(view_text(json_object_get(framework->object, "metadata"), "resourceVersion"));
+}
+
+/* The Framework was read before its Pods, and a controller notes a Pod's end a moment later. Looks again until it has,
+ * or a controller would have. */
+static int wait_for_notice(struct cli *cli, const char *name, struct loaded *out, struct error *err)
+{
+	int64_t until = clock_boot_ms() + LOAD_FOLLOW_MS;
+	int code = 0;
+
+	while (code == 0 && goes_unnoticed(&out->inquiry) && clock_boot_ms() < until) {
+		cleanup_free char *before = version_of(&out->framework), *after = NULL;
+
+		cli_pause(cli, FOLLOW_LOOK_MS);
+		code = read_view(cli, name, out, err);
+		after = version_of(&out->framework);
+		if (code != 0 || strcmp(before, after) == 0)
+			continue;
+		pod_views_free(&out->pods);
+		out->inquiry.pods = NULL;
+		code = load_pods(cli, name, out, err);
+	}
+	return code;
+}
+
 /* Users mostly may not list Leases of all namespaces: then nothing is said of it. */
 static void load_lease(struct cli *cli, struct loaded *out)
 {
@@ -204,18 +243,6 @@ static int load_service(struct cli *cli, struct loaded *out, struct error *err)
 				  : judge_part(cli, code, "whether another Service is in the way is not known", err);
 }
 
-/* Whether the status does not follow the Pods. */
-static bool goes_unnoticed(const struct inquiry *inquiry)
-{
-	struct waiting_list groups;
-	bool found;
-
-	waiting_list_read(inquiry, &groups); /* it is the last kind */
-	found = groups.count > 0 && groups.list[groups.count - 1].kind == WAIT_UNNOTICED;
-	waiting_list_free(&groups);
-	return found;
-}
-
 static int load_doubts(struct cli *cli, struct loaded *out, struct error *err)
 {
 	const struct framework_view *framework = &out->framework;
@@ -259,9 +286,12 @@ int load_framework(struct cli *cli, const char *name, unsigned parts, struct loa
 		code = wait_for_controller(cli, name, out, err);
 	if (code == 0 && (parts & LOAD_PODS))
 		code = load_pods(cli, name, out, err);
+	out->inquiry.framework = &out->framework;
+	out->inquiry.now = clock_wall_ms() / 1000;
+	if (code == 0 && (parts & LOAD_DOUBTS) && !(parts & LOAD_WATCHED) && !out->inquiry.stale)
+		code = wait_for_notice(cli, name, out, err);
 	if (code == 0 && (parts & LOAD_EVENTS))
 		code = load_events(cli, name, out, err);
-	out->inquiry.framework = &out->framework;
 	out->inquiry.now = clock_wall_ms() / 1000;
 	if (code == 0 && (parts & LOAD_DOUBTS))
 		code = load_doubts(cli, out, err);

@@ -32,8 +32,8 @@ struct loaded {
 };
 
 /* A Framework that does not exist is an error. Parts that the user may not read are left out, and a note says so. A
- * Framework whose status does not follow its spec is looked at for some seconds with LOAD_DOUBTS. 0, or a code and
- * *err. Free in either case. */
+ * Framework whose status does not follow its spec or its Pods is looked at for some seconds with LOAD_DOUBTS. 0, or a
+ * code and *err. Free in either case. */
 int load_framework(struct cli *cli, const char *name, unsigned parts, struct loaded *out, struct error *err);
 void loaded_free(struct loaded *loaded);
 

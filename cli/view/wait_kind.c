@@ -232,8 +232,8 @@ static const struct wait_row rows[] = {
 	[WAIT_UNNOTICED] =
 		{
 			.name = "unnoticed",
-			.one = "waits for the controller, whose status does not follow its Pod:",
-			.many = "wait for the controller, whose status does not follow their Pods:",
+			.one = "waits for the controller, which has not yet noted the end of its Pod:",
+			.many = "wait for the controller, which has not yet noted the end of their Pods:",
 			.advice =
 				"The controller notices this within a minute. If it lasts, no fc-watcher leads, or no "
 				"reconciler holds the Framework's shard: ask whoever runs FrameworkController, who "

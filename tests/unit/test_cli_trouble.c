@@ -250,6 +250,58 @@ static void test_watch_retried(void **state)
 	end(&w);
 }
 
+/* ---- an end that the controller has yet to note ------------------------------------------------------------------ */
+
+#define RUNS                                                                                                           \
+	"{'metadata':{'name':'f','namespace':'ns','uid':'u','generation':1,'resourceVersion':'4','creationTimestamp':" \
+	"'"                                                                                                            \
+	"2026-01-01T00:00:00Z'},'spec':{'taskRoles':[{'name':'a','taskNumber':1}]},'status':{'observedGeneration':1,"  \
+	"'state':'AttemptRunning','retryPolicyStatus':{},'attemptStatus':{'id':0,'configMapUID':'c','instanceUID':'0_" \
+	"c',"                                                                                                          \
+	"'taskRoleStatuses':[{'name':'a','instanceUID':'r','taskStatuses':[{'index':0,'instanceUID':'t','state':"      \
+	"'AttemptRunning','retryPolicyStatus':{},'attemptStatus':{'id':0,'podUID':'p%d'}}]}]}}}"
+
+static int noted_after; /* so many requests for the Framework */
+
+/* A Task whose Pod is gone; later its status names the next Pod, which is there. */
+static void serve_late_status(struct world *w, struct http_conn *conn)
+{
+	bool noted = w->asked >= noted_after;
+	cleanup_free char *framework = mem_printf(RUNS, noted);
+
+	if (strcmp(conn->path, FRAMEWORKS "/f") == 0) {
+		w->asked++;
+		if (noted)
+			memcpy(strstr(framework, "'4'"), "'5'", 3);
+		reply(conn, 200, framework);
+	} else if (strstr(conn->path, "/pods?") != NULL && w->asked > noted_after) {
+		reply(conn, 200,
+		      LIST("{'metadata':{'name':'f-a-0','namespace':'ns','uid':'p1'},'spec':{'nodeName':'n'},'status':{"
+			   "'phase':'Running'}}"));
+	} else {
+		reply(conn, 200, LIST(""));
+	}
+}
+
+/* Within the seconds that a controller may take, why looks again; it says so only of what lasts. */
+static void test_late_status(void **state)
+{
+	struct world w;
+
+	(void)state;
+	noted_after = 2;
+	begin(&w, serve_late_status);
+	assert_int_equal(run(&w, "why", "f", NULL), CLI_DONE);
+	assert_contains(w.out, "Framework f waits for nothing: of its 1 Tasks 1 run");
+	assert_int_equal(w.asked, 3);
+	end(&w);
+	noted_after = 1000;
+	begin(&w, serve_late_status);
+	assert_int_equal(run(&w, "why", "f", NULL), CLI_DONE);
+	assert_contains(w.out, "has not yet noted the end of its Pod: the Pod is gone\n"); /* (of two lines) */
+	end(&w);
+}
+
 /* ---- scale ------------------------------------------------------------------------------------------------------- */
 
 /* The server scales it, and its answer is lost. */
@@ -374,7 +426,7 @@ int main(void)
 		cmocka_unit_test(test_list_several),  cmocka_unit_test(test_wait_once),
 		cmocka_unit_test(test_bad_selector),  cmocka_unit_test(test_refused_watch),
 		cmocka_unit_test(test_watch_retried), cmocka_unit_test(test_scale_lost),
-		cmocka_unit_test(test_many_logs),
+		cmocka_unit_test(test_many_logs),     cmocka_unit_test(test_late_status),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,7 +51,7 @@ static void test_unnoticed(void **state)
 		 "'phase':'Failed','containerStatuses':[{'name':'c','state':{'terminated':{'exitCode':1,'finishedAt':"
 		 "'2026-01-01T00:58:00Z'}}}]",
 		 "unnoticed",
-		 "Task a[0] waits for the controller, whose status does not follow its Pod: the Pod has failed"},
+		 "Task a[0] waits for the controller, which has not yet noted the end of its Pod: the Pod has failed"},
 		{"p-f-a-0",
 		 "'phase':'Failed','conditions':[{'type':'Ready','status':'False','lastTransitionTime':"
 		 "'2026-01-01T00:57:00Z'},{'type':'DisruptionTarget','status':'True','lastTransitionTime':"

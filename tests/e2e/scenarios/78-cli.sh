@@ -339,7 +339,7 @@ run_cli_why_no_controller() {
     expect_why first running ''
     stop_watcher
     k delete pod first-a-0 --wait=false >/dev/null
-    wait_why first unnoticed 'Task a\[0\] waits for the controller, whose status does not follow its Pod: the Pod is gone'
+    wait_why first unnoticed 'Task a\[0\] waits for the controller, which has not yet noted the end of its Pod: the Pod is gone'
     expect_match "evidence of the end" "$(evidence first "Lease $(lease_namespace)/frameworkcontroller")" 'no fc-watcher leads'
     fw scale first a=3
     expect_why first no-controller 'its spec has changed, and the status does not follow'
