@@ -17,7 +17,8 @@
 #include "common/kube/reflector.h"
 
 /* The page of a Framework that somebody waits for. Requests to the API server run the loop themselves, so they are made
- * one after the other, and never within a callback. */
+ * one after the other, and never within a callback. While other pages wait, one may take JOB_MS. */
+enum { JOB_MS = 5000, JOB_LOOK_MS = 500 };
 struct ui_job {
 	struct ui_job *prev, *next;
 	struct serve_request *request; /* NULL: nobody waits any more */
@@ -33,6 +34,9 @@ struct ui {
 	struct reflector *reflector;
 	struct reason_watch reason_watch;
 	struct ui_job *jobs;
+	struct ev_timer job_timer; /* looks at the first job while it is done */
+	int64_t job_begun_ms;      /* by clock_boot_ms() */
+	bool job_cut;              /* it has taken too long */
 	struct ev_signal signals[3];
 	bool listed;
 	bool stopped;
@@ -143,6 +147,47 @@ static int status_of(int code)
 	return code == 0 ? 200 : code == CLI_ABSENT ? 404 : code == CLI_FORBIDDEN ? 403 : 502;
 }
 
+static bool others_wait(const struct ui *ui)
+{
+	const struct ui_job *job = ui->jobs->next;
+
+	while (job != NULL && job->request == NULL)
+		job = job->next;
+	return job != NULL;
+}
+
+/* The end of the loop's run cancels the request that it waits for (kube_client_call_wait()). */
+static void on_job_time(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct ui *ui = timer->data;
+
+	(void)events;
+	if (clock_boot_ms() - ui->job_begun_ms < JOB_MS || !others_wait(ui))
+		return;
+	ui->job_cut = true;
+	ev_break(loop, EVBREAK_ONE);
+}
+
+static int load_in_time(struct ui *ui, const struct ui_job *job, struct loaded *loaded, struct error *err)
+{
+	int code;
+
+	ui->job_cut = false;
+	ui->job_begun_ms = clock_boot_ms();
+	ev_timer_init(&ui->job_timer, on_job_time, JOB_LOOK_MS / 1000., JOB_LOOK_MS / 1000.);
+	ui->job_timer.data = ui;
+	ev_timer_start(ui->cli->loop, &ui->job_timer);
+	code = load_framework(ui->cli, job->name, job->parts, loaded, err);
+	ev_timer_stop(ui->cli->loop, &ui->job_timer);
+	if (code != 0 && ui->job_cut)
+		error_set(
+			err,
+			"The API server has not sent the parts of this page within %d s, and other pages wait. Reload "
+			"this page.",
+			JOB_MS / 1000);
+	return code;
+}
+
 static void do_job(struct ui *ui, struct ui_job *job)
 {
 	cleanup_buf struct buf notes = {0}, main = {0}, page = {0};
@@ -154,7 +199,7 @@ static void do_job(struct ui *ui, struct ui_job *job)
 	buf_puts(&notes, "");
 	ui->cli->notes = &notes;
 	mem_replace(&ui->cli->ns, job->ns);
-	code = load_framework(ui->cli, job->name, job->parts, &loaded, &err);
+	code = load_in_time(ui, job, &loaded, &err);
 	ui->cli->notes = NULL;
 	if (job->request != NULL) {
 		if (code == 0)
