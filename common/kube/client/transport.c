@@ -37,6 +37,7 @@ struct transport {
 	struct ev_loop *loop;
 	CURLM *multi;
 	struct ev_timer timer;
+	struct ev_timer moved_on; /* from an address that does not answer */
 	struct socket *sockets;
 	int late_ms;
 	transport_done *done;
@@ -84,6 +85,22 @@ static void timer_due(struct ev_loop *loop, struct ev_timer *timer, int events)
 	transport_kick(timer->data);
 }
 
+/* libcurl closes the socket of an address that does not answer in its share of the time, and goes on with the next
+ * address when it is called again: for that, 7.88 sets no timer. Nothing else runs a transfer without a socket. */
+static void move_on(struct ev_loop *loop, struct ev_timer *timer, int events)
+{
+	struct transport *transport = timer->data;
+	int running;
+
+	(void)loop;
+	(void)events;
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+	curl_multi_socket_all(transport->multi, &running);
+#pragma GCC diagnostic pop
+	collect(transport);
+}
+
 static struct socket *find_socket(struct transport *transport, curl_socket_t fd)
 {
 	struct socket *socket;
@@ -124,6 +141,10 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *un
 		return 0;
 	if (socket == NULL)
 		socket = add_socket(transport, fd);
+	if (events == 0 && socket->writing && !ev_is_active(&transport->moved_on)) {
+		ev_timer_set(&transport->moved_on, 0., 0.);
+		ev_timer_start(transport->loop, &transport->moved_on);
+	}
 	socket->writing = (events & EV_WRITE) != 0;
 	ev_io_stop(transport->loop, &socket->io);
 	if (events != 0) {
@@ -195,6 +216,8 @@ struct transport *transport_new(struct ev_loop *loop, long max_idle, int late_ms
 	transport->notes.born_ms = clock_boot_ms();
 	ev_timer_init(&transport->timer, timer_due, 0.0, 0.0);
 	transport->timer.data = transport;
+	ev_timer_init(&transport->moved_on, move_on, 0.0, 0.0);
+	transport->moved_on.data = transport;
 	transport->multi = curl_multi_init();
 	if (transport->multi == NULL)
 		mem_exhausted();
@@ -214,6 +237,7 @@ void transport_free(struct transport *transport)
 		return;
 	curl_multi_cleanup(transport->multi);
 	ev_timer_stop(transport->loop, &transport->timer);
+	ev_timer_stop(transport->loop, &transport->moved_on);
 	while (transport->sockets != NULL)
 		drop_socket(transport->sockets);
 	free(transport);
