@@ -251,7 +251,9 @@ static struct reflector_outcome watch_outcome(struct reflector *reflector, const
 
 	if (initial_events_refused(reflector, answer))
 		return (struct reflector_outcome){.end = REFLECTOR_ENDED};
-	if (reflector->initial && reflector->connected)
+	/* whatever went wrong, a list may do better; but a server that is away, or busy, has the question again */
+	if (reflector->initial && (reflector->connected || reflector->verdict != NO_VERDICT ||
+				   (answer->failure == KUBE_OK && answer->http_status != 429)))
 		reflector->list_first = true;
 	if (reflector->verdict == VERDICT_GONE || (answer->failure == KUBE_OK && answer->http_status == 410))
 		return (struct reflector_outcome){.end = REFLECTOR_GONE, .message = message};

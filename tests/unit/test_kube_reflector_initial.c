@@ -137,6 +137,37 @@ static void test_bad_request(void **state)
 	test_refused(state);
 }
 
+/* A server, or what stands in front of it, that refuses them in another way, and lists all the same. It is asked again
+ * after that: the trouble may have been with all requests. */
+static void test_refused_otherwise(void **state, int status)
+{
+	struct fixture *fixture = *state;
+
+	refusal = status;
+	fixture->on_watch = initial_refused;
+	start_asking(fixture);
+	wait_told(fixture, "begin " SYNCED);
+	assert_int_equal(fixture->lists, 1);
+	http_stream_puts(fixture->watch, "{\"type\":\"ERROR\",\"object\":{\"code\":410}}\n");
+	wait_told(fixture, "dead begin " SYNCED);
+	assert_int_equal(fixture->lists, 2);
+}
+
+static void test_forbidden(void **state)
+{
+	test_refused_otherwise(state, 403);
+}
+
+static void test_not_implemented(void **state)
+{
+	test_refused_otherwise(state, 501);
+}
+
+static void test_gateway_timeout(void **state)
+{
+	test_refused_otherwise(state, 504);
+}
+
 static void initial_cut(struct fixture *fixture, struct http_conn *conn, size_t number)
 {
 	http_stream_begin(conn);
@@ -216,6 +247,9 @@ int main(void)
 		reflector_test(test_older),
 		reflector_test(test_invalid),
 		reflector_test(test_bad_request),
+		reflector_test(test_forbidden),
+		reflector_test(test_not_implemented),
+		reflector_test(test_gateway_timeout),
 		reflector_test(test_cut),
 		reflector_test(test_silence),
 		reflector_test(test_deleted_then_cut),
