@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 #include "common/base/file.h"
 #include "common/base/log.h"
+#include "common/base/log_last.h"
 #include "common/base/mem.h"
 #include "common/serve/internal.h"
 
@@ -28,6 +29,7 @@ static struct {
 	struct file_stamp key_stamp;
 	int64_t looked_ms;
 	struct material *material; /* the newest first */
+	struct log_last complaint;
 } tls;
 
 static void material_free(struct material *material)
@@ -114,13 +116,17 @@ static void refresh(void)
 	tls.looked_ms = clock_boot_ms();
 	if (file_stamp_same(&cert, &tls.cert_stamp) && file_stamp_same(&key, &tls.key_stamp))
 		return;
-	tls.cert_stamp = cert; /* what does not load now is not tried again before it changes again */
-	tls.key_stamp = key;
+	/* what does not load now may do so a moment later without another stamp: when it is given to our group, or when
+	 * there are descriptors again */
 	fresh = load(&err);
 	if (fresh == NULL) {
-		log_error("keeping the old certificate: %s", err.message);
+		if (log_is_news(&tls.complaint, tls.looked_ms, err.message))
+			log_error("keeping the old certificate: %s", err.message);
 		return;
 	}
+	tls.complaint.any = false;
+	tls.cert_stamp = cert;
+	tls.key_stamp = key;
 	log_info("read certificate %s again", tls.cert_file);
 	fresh->older = tls.material;
 	tls.material = fresh;

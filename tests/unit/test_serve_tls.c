@@ -4,7 +4,10 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <sys/fsuid.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include <gnutls/gnutls.h>
@@ -189,6 +192,38 @@ static void serves_and_reloads(void **state)
 	world_free(world);
 }
 
+/* The kubelet makes new files readable for the Pod's group a moment after it has put them in place; chown and chmod
+ * change neither inode, size nor mtime. */
+static void what_cannot_be_read_is_read_later(void **state)
+{
+	struct world *world = world_new();
+	char name[NAME_SIZE];
+	struct error err;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(chmod(world->directory, 0755), 0);
+	make_pair(world, "first", true);
+	if (start(world, &err) < 0)
+		fail_msg("%s", err.message);
+	expect(world, "first");
+	make_pair(world, "second", true);
+	assert_int_equal(chmod(world->key, 0600), 0);
+	setfsuid(65534);
+	for (int64_t until_ms = clock_boot_ms() + 1300; clock_boot_ms() < until_ms;) {
+		ask(world, name);
+		assert_string_equal(name, "first");
+	}
+	assert_int_equal(chmod(world->key, 0644), -1);
+	setfsuid(0);
+	assert_int_equal(chmod(world->key, 0644), 0);
+	setfsuid(65534);
+	expect(world, "second");
+	setfsuid(0);
+	world_free(world);
+}
+
 static void bad_files_stop_the_start(void **state)
 {
 	struct world *world = world_new();
@@ -215,6 +250,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(serves_and_reloads),
+		cmocka_unit_test(what_cannot_be_read_is_read_later),
 		cmocka_unit_test(bad_files_stop_the_start),
 	};
 
