@@ -9,6 +9,14 @@ void retry_backoff_reset(const struct retry_backoff *backoff, struct retry_statu
 		status->backoff_count = 0;
 }
 
+/* What the clocks of two machines, or a machine's before and after NTP's correction, may differ by. */
+enum { CLOCK_SKEW_SEC = 60 };
+
+bool delay_over(int64_t now_sec, int64_t since_sec, int64_t delay_sec)
+{
+	return now_sec >= since_sec + delay_sec || now_sec < since_sec - CLOCK_SKEW_SEC;
+}
+
 int64_t retry_backoff_sec(const struct retry_backoff *backoff, struct retry_status *status, int64_t run_time,
 			  int64_t completion_time)
 {

@@ -111,6 +111,9 @@ void look_at_retention(struct reconcile *reconcile);
 
 /* ---- backoff.c: CONTRACT.md §9 ---- */
 
+/* Whether a delay that began at since_sec is over. A time that is well in the future was written before the wall clock
+ * went back, by hours perhaps: then nobody knows how much of the delay has passed, and it is not waited for. */
+bool delay_over(int64_t now_sec, int64_t since_sec, int64_t delay_sec);
 /* Ends a row of retries, if the attempt ran long enough for that. */
 void retry_backoff_reset(const struct retry_backoff *backoff, struct retry_status *status, int64_t run_time,
 			 int64_t completion_time);

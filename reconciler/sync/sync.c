@@ -276,7 +276,7 @@ static void retry_when_due(struct reconcile *reconcile)
 		return;
 	}
 	if (framework->spec.execution_type != EXECUTION_STOP && !suspend_wanted(framework) &&
-	    reconcile->now_sec < due_sec) {
+	    !delay_over(reconcile->now_sec, status->attempt.completion_time, status->retry.delay_sec)) {
 		plan_wake(reconcile->plan, reconcile->time.boot_ms + (due_sec * 1000 - reconcile->time.wall_ms));
 		return;
 	}

@@ -444,7 +444,7 @@ static bool wait_for_backoff(struct turn *turn, int in_spec)
 		decide(turn);
 	}
 	due_sec = task->attempt.completion_time + task->retry.delay_sec;
-	if (turn->reconcile->now_sec >= due_sec)
+	if (delay_over(turn->reconcile->now_sec, task->attempt.completion_time, task->retry.delay_sec))
 		return false;
 	reconcile_sweep_at(turn->reconcile,
 			   turn->reconcile->time.boot_ms + (due_sec * 1000 - turn->reconcile->time.wall_ms));
