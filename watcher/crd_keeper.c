@@ -18,6 +18,8 @@
 #define CRD_COLLECTION "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 enum { REQUEST_TIMEOUT_MS = 15000, RETRY_FIRST_MS = 500, RETRY_MAX_MS = 8000 };
+/* A Retry-After beyond this is not believed: nothing is watched before the CRD was read. */
+enum { RETRY_AFTER_CAP_MS = 60 * 1000 };
 
 struct crd_keeper {
 	struct ev_loop *loop;
@@ -64,6 +66,8 @@ static void complain_of(struct crd_keeper *keeper, const char *message, int64_t 
 	if (log_is_news(&keeper->complaint, clock_boot_ms(), message))
 		log_error("cannot %s the CRD " CRD_NAME ", trying again: %s",
 			  keeper->options.discover ? "use" : "set up", message);
+	if (retry_after_ms > RETRY_AFTER_CAP_MS)
+		retry_after_ms = RETRY_AFTER_CAP_MS;
 	again_in(keeper, retry_after_ms > keeper->retry_ms ? retry_after_ms : keeper->retry_ms);
 	keeper->retry_ms = backoff_doubled(keeper->retry_ms, 1, RETRY_MAX_MS);
 }
