@@ -1,11 +1,13 @@
 /* The first call of every program; see guard.h. */
 #include "common/process/guard.h"
 
+#include <fcntl.h>
 #include <jansson.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "common/base/mem.h"
 
@@ -31,8 +33,22 @@ void process_raise_descriptors(void)
 	}
 }
 
+/* Whoever starts us with a standard descriptor closed would have the next socket take its number, and log lines go
+ * there. */
+static void fill_standard_descriptors(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
 void process_guard(void)
 {
+	fill_standard_descriptors();
 	process_raise_descriptors();
 	json_set_alloc_funcs(mem_alloc, free);
 	signal(SIGPIPE, SIG_IGN);
