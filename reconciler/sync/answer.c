@@ -424,6 +424,7 @@ void framework_answer(struct framework *framework, const struct call *call, cons
 		if (is_create(call->kind) && framework->create_window > 0)
 			framework->sweep = true;
 	} else if (is_create(call->kind)) {
+		slot->create_sent = true;
 		if (answer->http_status / 100 == 2)
 			create_succeeded(framework, slot, call, answer);
 		else

@@ -123,6 +123,7 @@ static void pack_slot(struct pack *pack, struct slot *slot)
 	PACK_AS_INT(pack, slot->known);
 	PACK_AS_INT(pack, slot->deletion);
 	PACK_AS_INT(pack, slot->straggler);
+	PACK_AS_INT(pack, slot->create_sent);
 	PACK_AS_INT(pack, slot->reported);
 	PACK_AS_INT(pack, slot->polls);
 	PACK_AS_INT(pack, slot->failed_at);

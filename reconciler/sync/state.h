@@ -55,6 +55,7 @@ struct slot {
 	enum slot_known known;
 	enum slot_deletion deletion; /* of the present object */
 	bool straggler;              /* the present object was created while the attempt was on its way out */
+	bool create_sent;            /* this process sent a create of the name, whatever came of it */
 	enum slot_report reported;
 	unsigned polls;             /* GETs in a row that found it as it was (slot_call.c) */
 	char *gone_uid;             /* the last uid known to be gone for certain (CONTRACT.md §12) … */

@@ -3,7 +3,7 @@
 #include "tests/unit/cli_commands.h"
 #include "tests/unit/http_asker.h"
 
-#define FRAMEWORK(name)                                                                                          \
+#define FRAMEWORK(name)                                                                                            \
 	"{'metadata':{'name':'" name "','namespace':'ns','uid':'u-" name "','resourceVersion':'4','generation':1," \
 	"'creationTimestamp':'2026-01-01T00:00:00Z'},'spec':{'executionType':'Create','taskRoles':[]}}"
 #define LIST(items) "{'metadata':{'resourceVersion':'5'},'items':[" items "]}"
@@ -53,7 +53,8 @@ static void on_look(struct ev_loop *loop, ev_timer *timer, int events)
 		(void)!pread(browser->w->cli.out.fd, said, sizeof(said) - 1, 0);
 		if (strchr(said, '\n') == NULL)
 			return;
-		assert_int_equal(sscanf(said, "http://%63[^/]/%255[^/]/frameworks", browser->address, browser->path), 2);
+		assert_int_equal(sscanf(said, "http://%63[^/]/%255[^/]/frameworks", browser->address, browser->path),
+				 2);
 		ask(&browser->slow, browser, "slow");
 		break;
 	case 1:

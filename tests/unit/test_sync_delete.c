@@ -104,6 +104,7 @@ static void test_unreadable_answer(void **state)
 	world_edit_of(&w, 2, STAYS, "", "");
 	world_reconcile(&w);
 	world_write(&w);
+	world_restart(&w);
 	world_edit_of(&w, 1, STAYS, "", ""); /* before its Pod is made: is there one already? */
 	w.fault = (struct world_fault){.kind = CALL_GET_POD, .count = 1, .http_status = 200};
 	world_settle_for(&w, 5000);

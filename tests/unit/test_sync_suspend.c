@@ -58,7 +58,7 @@ static void test_from_the_beginning(void **state)
 	world_advance(&w, 100);
 	world_edit_of(&w, 1, "", "", "");
 	world_settle(&w);
-	assert_calls(&w, "create ConfigMap f-attempt; create Pod f-a-0; get Pod f-a-1; ");
+	assert_calls(&w, "create ConfigMap f-attempt; create Pod f-a-0; ");
 	assert_suspended(&w, "False");
 	assert_string_equal(shown_state(&w), "AttemptPreparing");
 	assert_int_equal(w.framework->status.resume_time, w.framework->status.start_time + 100);
