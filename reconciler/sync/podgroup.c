@@ -58,12 +58,14 @@ static int64_t role_members(const struct framework *framework, size_t role)
 {
 	const struct role_work *work = &framework->roles[role];
 	int in_spec = framework_spec_find_role(&framework->spec, framework->status.attempt.roles[role].name);
+	int32_t count;
 
 	if (in_spec < 0 || (framework->spec.roles[in_spec].depends_count > 0 && work->depends != DEPENDS_OVER &&
 			    work->creation_pending > 0))
 		return 0;
-	return (framework->spec.too_many_tasks ? work->live : framework->spec.roles[in_spec].task_number) -
-	       work->completed;
+	count = (framework->spec.too_many_tasks ? work->live : framework->spec.roles[in_spec].task_number) -
+		work->completed;
+	return count > 0 ? count : 0; /* of a spec that has just come, those that are too many are yet to be marked */
 }
 
 /* 0: there is none left. */

@@ -163,6 +163,8 @@ bool scale_backup_timeouts(struct reconcile *reconcile);
 void task_sync(struct reconcile *reconcile, size_t role, size_t index);
 /* A Pod that no Task owns: deleted on sight when it is under our ConfigMap. */
 void stray_sync(struct reconcile *reconcile, struct slot *slot);
+/* It is deleting: the force-delete timer of the TaskRole that its name contains. */
+void stray_watch(struct reconcile *reconcile, struct slot *slot);
 /* ---- owned.c: what a Framework or its attempt owns beside the ConfigMap and the Pods, CONTRACT.md §12 ---- */
 
 /* Before its Pods are created, and while they are there: makes the objects that the spec wants and keeps them as they
@@ -218,6 +220,8 @@ enum { PLACE_INDEX_BITS = 32 };
 void slots_sync(struct reconcile *reconcile);
 /* The attempt is over: gives their turns to Pods that came late under its ConfigMap (CONTRACT.md §6.6, G4). */
 void slots_sync_late(struct reconcile *reconcile);
+/* The same timer for Pods under a ConfigMap of ours that is deleted and was never adopted: its end waits for theirs. */
+void slots_watch_unadopted(struct reconcile *reconcile);
 /* A Completed Framework needs none of the places that stand empty. */
 void slots_free_idle(struct framework *framework);
 /* Nor does one that is gone: of those that are marked dirty, which get no turn. */

@@ -114,7 +114,9 @@ bool slot_task(struct framework *framework, struct slot *slot, size_t *role, siz
 	const char *dash;
 	char *end;
 	unsigned long number;
+	size_t former = slot->role_hint;
 
+	slot->role_hint = SIZE_MAX; /* the name contains none */
 	if (strncmp(slot->name, framework->name, prefix) != 0 || slot->name[prefix] != '-')
 		return false;
 	dash = strchr(role_name, '-');
@@ -123,6 +125,7 @@ bool slot_task(struct framework *framework, struct slot *slot, size_t *role, siz
 	number = strtoul(dash + 1, &end, 10);
 	if (*end != '\0')
 		return false;
+	slot->role_hint = former;
 	if (!role_named(framework, slot->role_hint, role_name, (size_t)(dash - role_name))) {
 		slot->role_hint = 0;
 		while (slot->role_hint < framework->status.attempt.role_count &&

@@ -187,8 +187,8 @@ bool slot_confirm_deleted(struct reconcile *reconcile, struct slot *slot, const 
 	return slot_confirm_gone(reconcile, slot, uid);
 }
 
-/* Whether there is no Pod of the name for certain, because nobody can have created it: this process began the attempt, and
- * has sent no create. Where many Tasks are removed before their turn, that saves a GET for each. */
+/* Whether there is no Pod of the name for certain, because nobody can have created it: this process began the attempt,
+ * and has sent no create. Where many Tasks are removed before their turn, that saves a GET for each. */
 static bool never_created(const struct framework *framework, const struct slot *slot)
 {
 	return slot->kind == SLOT_POD && slot->meta == NULL && slot->known == SLOT_SEEN && !slot->create_sent &&

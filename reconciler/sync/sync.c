@@ -474,8 +474,10 @@ static void run_steps(struct reconcile *reconcile)
 		slots_sync_late(reconcile);
 		look_at_retry(reconcile);
 	}
-	if (status->state == STATE_CREATION_PENDING)
+	if (status->state == STATE_CREATION_PENDING) {
 		create_config_map(reconcile);
+		slots_watch_unadopted(reconcile);
+	}
 	look_at_stray_config_map(reconcile);
 	if (under_way(status->state) && !config_map_in_question(framework))
 		look_at_tasks(reconcile);

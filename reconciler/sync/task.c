@@ -379,15 +379,18 @@ static void create_pod(struct turn *turn)
 	struct slot *slot = turn->slot;
 	const struct create_error *error;
 
+	if (slot_ours(slot, config_map_uid(turn->framework)) && slot->meta->deletion_time != 0) {
+		/* Nobody has adopted it, and its end is waited for: by the next Pod, or by that of the Task, or of the
+		 * ConfigMap. */
+		slot_watch_deletion(turn->reconcile, slot, turn->role_status->pod_graceful_deletion_timeout_sec);
+		return;
+	}
 	if (framework_completing(turn->framework) || end_without_pod(turn))
 		return;
 	if (slot->meta != NULL) {
 		/* Ours, but not adoptable, or somebody else's: the name must become free first. */
 		if (!slot_ours(slot, config_map_uid(turn->framework)))
 			slot_report_conflict(turn->reconcile, slot, turn->task->transition_time);
-		else if (slot->meta->deletion_time != 0)
-			slot_watch_deletion(turn->reconcile, slot,
-					    turn->role_status->pod_graceful_deletion_timeout_sec);
 		else
 			slot_send_delete_owned(turn->reconcile, slot);
 		return;
@@ -463,7 +466,7 @@ static void retry_or_finish(struct turn *turn)
 		decision = retry_decide(&turn->framework->spec.roles[in_spec].retry, &task->retry,
 					task->attempt.completion);
 	/* Once the delay is set the retry happens whatever the spec says now. */
-	if (decision.retry || task->retry.delay_sec != DELAY_NULL) {
+	if (in_spec >= 0 && (decision.retry || task->retry.delay_sec != DELAY_NULL)) {
 		if (wait_for_backoff(turn, in_spec))
 			return;
 		/* Its snapshot shows a persisted state. */
@@ -529,21 +532,28 @@ void task_sync(struct reconcile *reconcile, size_t role, size_t index)
 		stray_sync(reconcile, turn.slot);
 }
 
-void stray_sync(struct reconcile *reconcile, struct slot *slot)
+void stray_watch(struct reconcile *reconcile, struct slot *slot)
 {
 	struct framework *framework = reconcile->framework;
 	int64_t timeout_sec = SECONDS_NULL;
 	size_t role;
 	size_t index;
 
-	if (!slot_ours(slot, config_map_uid(framework)))
-		return;
 	/* Whether it is one of its Tasks' or not, the name contains the role. */
 	slot_task(framework, slot, &role, &index);
 	if (slot->role_hint < framework->status.attempt.role_count)
 		timeout_sec = framework->status.attempt.roles[slot->role_hint].pod_graceful_deletion_timeout_sec;
+	slot_watch_deletion(reconcile, slot, timeout_sec);
+}
+
+void stray_sync(struct reconcile *reconcile, struct slot *slot)
+{
+	struct framework *framework = reconcile->framework;
+
+	if (!slot_ours(slot, config_map_uid(framework)))
+		return;
 	if (slot->meta->deletion_time != 0)
-		slot_watch_deletion(reconcile, slot, timeout_sec);
+		stray_watch(reconcile, slot);
 	else
 		slot_send_delete_owned(reconcile, slot);
 }

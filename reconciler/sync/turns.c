@@ -111,6 +111,18 @@ void slots_sync_late(struct reconcile *reconcile)
 	}
 }
 
+void slots_watch_unadopted(struct reconcile *reconcile)
+{
+	const struct framework *framework = reconcile->framework;
+	const struct slot *owner = &framework->config_map;
+
+	if (!slot_ours(owner, framework->uid) || owner->meta->deletion_time == 0)
+		return;
+	for (struct slot *slot = framework->slots; slot != NULL; slot = slot->hh.next)
+		if (slot_ours(slot, owner->meta->uid) && slot->meta->deletion_time != 0)
+			stray_watch(reconcile, slot);
+}
+
 void slots_drop_gone(struct framework *framework)
 {
 	struct slot *slot = framework->dirty;

@@ -444,10 +444,14 @@ static enum kueue_step step_of_ours(const struct framework *framework, const str
 {
 	if (workload->meta.deletion_time != 0)
 		return step_of_deleted(framework, workload);
-	if (!framework->exists || framework->deletion_time != 0)
+	if (!framework->exists || (framework->deletion_time != 0 && framework->problem != NULL))
 		return KUEUE_NOTHING; /* the garbage collector deletes it */
 	if (framework->status.state == STATE_COMPLETED)
 		return step_of_completed(workload);
+	if (framework->deletion_time != 0) /* a finalizer may keep the Framework, and with it the Workload, for long */
+		return framework->status.admission == NULL && framework_at_rest(framework)
+			       ? step_of_held(framework, workload)
+			       : KUEUE_NOTHING;
 	if (!kueue_managed(framework))
 		return KUEUE_DELETE;
 	if (framework->status.admission == NULL)

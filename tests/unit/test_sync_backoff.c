@@ -212,6 +212,27 @@ static void test_conflict(void **state)
 	}
 }
 
+/* A Task that waits for its retry, and its TaskRole leaves the spec: it is not retried. */
+static void test_role_gone(void **state)
+{
+#define ROLE_A "{'name':'a','taskNumber':1,'frameworkAttemptCompletionPolicy':{}}"
+	struct world w;
+
+	(void)state;
+	world_begin(&w, "{'taskRoles':[" ROLE_A ",{'name':'b','taskNumber':1,'frameworkAttemptCompletionPolicy':{},"
+			"'task':{'retryPolicy':{'maxRetryCount':3,'backoff':{'initialSec':500}}}}]}");
+	world_settle(&w);
+	world_pod_exit(&w, "f-b-0", 3, "");
+	world_settle(&w);
+	assert_task(&w, 1, 0, STATE_ATTEMPT_COMPLETED);
+	world_edit(&w, "{'taskRoles':[" ROLE_A "]}");
+	world_pass(&w, 10);
+	assert_int_equal(w.framework->status.attempt.role_count, 1);
+	assert_lacks(w.events.data, "TaskRetried");
+	assert_lacks(w.snapshots.data, "OnTaskRetry");
+	world_end(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -222,6 +243,7 @@ int main(void)
 		cmocka_unit_test(test_cut_short),
 		cmocka_unit_test(test_spec_changes),
 		cmocka_unit_test(test_conflict),
+		cmocka_unit_test(test_role_gone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -407,6 +407,36 @@ static void test_malformed(void **state)
 	world_end(&w);
 }
 
+/* Scaled down to fewer Tasks than have completed, while a PATCH waits to be sent: it states no negative number. */
+static void test_scaled_down_while_patched(void **state)
+{
+	cleanup_buf struct buf body = {0};
+	struct call *patch;
+	struct world w;
+
+	(void)state;
+	world_begin_of(&w, 6, NEVER, "", VOLCANO);
+	world_settle(&w);
+	for (size_t i = 0; i < 6; i++)
+		run(&w, pod_name("a", i));
+	for (size_t i = 2; i < 5; i++)
+		world_pod_exit(&w, pod_name("a", i), 0, "");
+	for (int i = 0; i < 20 && world_queued(&w, CALL_PATCH_OWNED) == NULL; i++) {
+		world_carry(&w);
+		world_advance_ms(&w, 2000);
+		world_reconcile(&w);
+		if (w.plan.write)
+			world_write(&w);
+	}
+	patch = world_queued(&w, CALL_PATCH_OWNED);
+	assert_non_null(patch);
+	world_edit_of(&w, 1, NEVER, "", VOLCANO);
+	if (framework_call_wanted(w.framework, patch))
+		framework_call_body(w.framework, patch, &body);
+	assert_true(body.len == 0 || strstr(body.data, "\"minMember\":-") == NULL);
+	world_end(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -427,6 +457,7 @@ int main(void)
 		cmocka_unit_test(test_depends),
 		cmocka_unit_test(test_malformed),
 		cmocka_unit_test(test_resources_of_former_role),
+		cmocka_unit_test(test_scaled_down_while_patched),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -539,6 +539,38 @@ static void test_namesake_takes_the_turn(void **state)
 	world_end(&w);
 }
 
+/* A finalizer of somebody else keeps the deleted Framework, and with it the Workload: it keeps no quota that it does
+ * not use. */
+static void test_deleted_and_kept(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_admitted(&w, "", "", "");
+	run_all(&w);
+	world_mark_deleting(&w, w.object, 0);
+	world_tell_framework(&w);
+	for (size_t i = 0; i < 2; i++)
+		world_pod_exit(&w, pod_name("a", i), 0, "");
+	for (int i = 0; i < 5; i++) {
+		world_pass(&w, 10);
+		world_collect(&w);
+	}
+	assert_state(&w, STATE_COMPLETED);
+	assert_string_equal(condition(&w, "Finished", "status"), "True");
+	world_end(&w);
+
+	/* it is held, and will never start */
+	begin(&w, "", "", "");
+	world_settle(&w);
+	world_mark_deleting(&w, w.object, 0);
+	world_tell_framework(&w);
+	decide(&w, admitted);
+	world_pass(&w, 60);
+	assert_null(workload(&w));
+	world_end(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -560,6 +592,7 @@ int main(void)
 		cmocka_unit_test(test_deactivated_and_suspended),
 		cmocka_unit_test(test_former_lost),
 		cmocka_unit_test(test_namesake_takes_the_turn),
+		cmocka_unit_test(test_deleted_and_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

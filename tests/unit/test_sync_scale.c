@@ -379,8 +379,8 @@ static void test_pending(void **state)
 	struct world w;
 
 	(void)state;
-	/* Before the ConfigMap exists they stay listed, and no Pod is made of them. An owner that has not begun the attempt
-	 * makes sure that there is none. */
+	/* Before the ConfigMap exists they stay listed, and no Pod is made of them. An owner that has not begun the
+	 * attempt makes sure that there is none. */
 	for (int inherited = 0; inherited <= 1; inherited++) {
 		world_begin_of(&w, 3, NEVER, "", ",'executionType':'Create'");
 		world_settle(&w);

@@ -421,6 +421,88 @@ static void test_requested_gone(void **state)
 	world_end(&w);
 }
 
+/* ---- Pods that nobody has adopted -------------------------------------------------------------------------------- */
+
+/* The owner crashes before it has stored the uid of the Pod, whose node is lost. */
+static void crash_after_create(struct world *w)
+{
+	world_begin_of(w, 1, STAYS, "", "");
+	world_reconcile(w);
+	world_write(w);
+	world_reconcile(w);
+	world_carry(w);
+	world_reconcile(w);
+	world_write(w); /* the ConfigMap's uid */
+	world_carry(w);
+	w->slow_kubelet = true;
+	world_pod_deleting(w, "f-a-0");
+	world_restart(w);
+	world_settle(w);
+	assert_task(w, 0, 0, STATE_CREATION_PENDING);
+}
+
+/* Stop, and whatever else ends the attempt, waits for such a Pod as for all others; so does a Task on its way out. */
+static void test_force_of_unadopted(void **state)
+{
+	static const struct {
+		int tasks;
+		const char *spec;
+	} rows[] = {{1, ""}, {1, ",'executionType':'Stop'"}, {1, ",'suspend':true"}, {0, ""}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct world w;
+
+		crash_after_create(&w);
+		world_edit_of(&w, rows[i].tasks, STAYS, ",'podGracefulDeletionTimeoutSec':100", rows[i].spec);
+		world_pass(&w, 200);
+		assert_contains(w.log.data, "force delete Pod f-a-0; get Pod f-a-0; ");
+		world_end(&w);
+	}
+}
+
+/* Nor was the ConfigMap adopted before somebody deleted it: its end waits for the Pods. */
+static void test_force_under_unadopted(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin_of(&w, 1, STAYS, ",'podGracefulDeletionTimeoutSec':100", "");
+	world_reconcile(&w);
+	world_write(&w);
+	world_reconcile(&w);
+	world_carry(&w);
+	world_reconcile(&w);
+	world_carry(&w);
+	assert_non_null(world_pod(&w, "f-a-0"));
+	w.slow_kubelet = true;
+	world_config_map_deleting(&w);
+	world_restart(&w);
+	world_pass(&w, 200);
+	assert_contains(w.log.data, "force delete Pod f-a-0; get Pod f-a-0; ");
+	world_end(&w);
+}
+
+/* A stray whose name contains no TaskRole has no timer. */
+static void test_stray_of_no_role(void **state)
+{
+	struct world w;
+	cleanup_free char *pod = NULL;
+
+	(void)state;
+	begin_running(&w, 1, ",'podGracefulDeletionTimeoutSec':100");
+	pod = mem_printf("{'metadata':{'name':'helper','namespace':'ns','uid':'x','labels':{'FC_FRAMEWORK_NAME':'f'},"
+			 "'ownerReferences':[{'apiVersion':'v1','kind':'ConfigMap','name':'f-attempt','uid':'%s',"
+			 "'controller':true}]},'spec':{},'status':{'phase':'Running'}}",
+			 w.framework->status.attempt.config_map_uid);
+	w.slow_kubelet = true;
+	world_put(&w, pod, false);
+	world_tell_pod(&w, "helper");
+	world_pass(&w, 600);
+	assert_calls(&w, "delete Pod helper; ");
+	world_end(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -438,6 +520,9 @@ int main(void)
 		cmocka_unit_test(test_timeout_of_held),
 		cmocka_unit_test(test_seen_after_timeout),
 		cmocka_unit_test(test_requested_gone),
+		cmocka_unit_test(test_force_of_unadopted),
+		cmocka_unit_test(test_force_under_unadopted),
+		cmocka_unit_test(test_stray_of_no_role),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
