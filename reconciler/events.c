@@ -63,6 +63,7 @@ struct events {
 	uint64_t posted;
 	int64_t next_ms; /* a count that is owed may be written then; INT64_MAX: none is */
 	struct log_last complaint;
+	struct log_last refusal;
 };
 
 struct events *events_new(struct reconciler *reconciler)
@@ -108,6 +109,16 @@ void events_free(struct events *events)
 
 static void start_waiting(struct events *events);
 
+/* Without Events users do not learn why something fails: so the log names the missing right. */
+static void note_refusal(struct events *events, const struct kube_answer *answer)
+{
+	const struct reconciler_ports *ports = &events->reconciler->ports;
+
+	if (answer->failure == KUBE_OK && answer->http_status == 403 &&
+	    log_is_news(&events->refusal, ports->boot_ms(ports->context), "refused"))
+		log_warning("cannot write Events: %s", answer->message);
+}
+
 /* An Event that is not there cannot be counted up: the next repetition makes a new one. */
 static void on_done(void *arg, const struct kube_answer *answer)
 {
@@ -116,6 +127,7 @@ static void on_done(void *arg, const struct kube_answer *answer)
 	struct recent *recent = sent->recent;
 
 	events->on_way--;
+	note_refusal(events, answer);
 	if (recent != NULL) {
 		recent->sent = NULL;
 		if (sent->post ? answer->http_status / 100 != 2 : answer->absent)

@@ -1,4 +1,5 @@
 /* Events about Frameworks: counted up when they repeat themselves, and not lost one behind the other. */
+#include "common/base/log.h"
 #include "tests/unit/reconciler_world.h"
 
 enum { PLACES = 64, PLACES_LESSER = 48 };
@@ -70,6 +71,32 @@ static void refused_is_forgotten(void **state)
 	world->now_ms += 20000;
 	post(world, "TaskFailed", 1);
 	assert_memory_equal(world->last, "POST ", 5);
+}
+
+static char logged[512];
+static int lines;
+
+static void on_log(char severity, const char *message)
+{
+	assert_int_equal(severity, 'W');
+	snprintf(logged, sizeof(logged), "%s", message);
+	lines++;
+}
+
+/* A missing right, of which no Event can tell. */
+static void refused_is_logged(void **state)
+{
+	struct world *world = *state;
+
+	lines = 0;
+	log_set_sink(on_log);
+	for (int i = 0; i < 3; i++) {
+		post(world, "TaskFailed", i);
+		world_answer(world, 0, i == 0 ? 500 : 403, "");
+	}
+	log_set_sink(NULL);
+	assert_int_equal(lines, 1);
+	assert_string_equal(logged, "cannot write Events: no");
 }
 
 /* Before it is there, it is not counted up; its count is owed. */
@@ -205,6 +232,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(repetitions_are_told, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(refused_is_forgotten, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(refused_is_logged, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(not_there_yet, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(every_outcome_is_told, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(similar_ones_are_combined, world_set_up, world_tear_down),
