@@ -13,6 +13,17 @@ rescale() { # framework number
     k patch framework "$1" --type=json -p "[{\"op\": \"replace\", \"path\": \"/spec/taskRoles/0/taskNumber\", \"value\": $2}]"
 }
 
+# Members that the schema does not know, in each place that a typo would make ineffective.
+refuses_typos() {
+    local typo
+    for typo in 'retryPolicy.maxRetries=1' 'taskRoles[0].taskCount=1' 'taskRoles[0].frameworkAttemptCompletionPolicy.minFailTaskCount=1' \
+        'taskRoles[0].task.retryPolcy={}'; do
+        jq -cn "$JQ_WORDS"'fw("typo"; [role("a"; 1; {}) | policy(1; 1)]) | .spec.'"$typo" >"$RUN/out/$scenario.typo"
+        expect_match "$typo" "$(k create -f "$RUN/out/$scenario.typo" 2>&1 || true)" "unknown field .*$(sed 's/.*\.//;s/=.*//' <<<"$typo")"
+    done
+    expect_match "explain" "$(k explain fw.spec.taskRoles.task.pendingPolicy)" "When a Pod that does not start ends its attempt"
+}
+
 kubectl_user() { # kubectl
     local watch uid generation output
     write_kubectl "$1" "$RUN/out/$scenario.kubectl"
@@ -27,6 +38,7 @@ kubectl_user() { # kubectl
     # Whoever creates the CRD by hand: it has nothing that this kubectl or this server does not know.
     [[ $CLUSTER == embedded ]] || expect_match "apply of the CRD" "$(k apply --dry-run=server -f "$root/manifests/crd.yaml" 2>&1)" \
         "(configured|unchanged) .server dry run."
+    [[ $CLUSTER == embedded ]] || refuses_typos
     expect_match "apply" "$(k apply -f "$FRAMEWORKS/running.yaml")" "running created"
     k wait --for=condition=Running --timeout=$((15 * PATIENCE))s framework/running >/dev/null
     tasks_running 2
