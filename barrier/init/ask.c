@@ -59,6 +59,7 @@ static int load_api_config(struct kube_config *out, struct error *err)
 
 	if (config_environment_address(&address, err) < 0)
 		return -1;
+	config_warn_kubeconfig(kubeconfig);
 	return kube_config_load(address, kubeconfig, getenv("KUBE_CONTEXT"), out, err);
 }
 

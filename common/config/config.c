@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/yaml.h"
 #include "common/config/read.h"
@@ -161,6 +162,15 @@ char *config_environment_kubeconfig(void)
 	return mem_strdup("");
 }
 
+void config_warn_kubeconfig(const char *found)
+{
+	const char *paths = getenv("KUBECONFIG");
+	if (!paths || !*paths || any_exists(paths))
+		return;
+	log_warning("$KUBECONFIG is %.200s, which does not exist; using %s instead", paths,
+		    *found ? found : "no kubeconfig");
+}
+
 /* ---- the table ------------------------------------------------------------------------------------------------- */
 
 #define SNAPSHOT(name, member) \
@@ -279,6 +289,7 @@ static int apply_environment(const struct yaml_node *root, struct config *config
 	if (yaml_is_null(yaml_get(root, "kubeConfigFilePath"))) {
 		free(config->kube_config_file_path);
 		config->kube_config_file_path = config_environment_kubeconfig();
+		config->kube_config_from_environment = true;
 	}
 	return 0;
 }

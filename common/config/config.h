@@ -28,10 +28,11 @@ struct config_snapshots {
 
 /* Every key of the file under its own name. Strings are owned and never NULL. */
 struct config {
-	char *kube_api_server_address; /* "http[s]://host:port" without a trailing slash, or "" for none */
-	char *kube_config_file_path;   /* or "" for none */
-	double kube_client_qps;        /* (0, 10000]; one budget for the cluster */
-	int64_t kube_client_burst;     /* 0..10000 */
+	char *kube_api_server_address;     /* "http[s]://host:port" without a trailing slash, or "" for none */
+	char *kube_config_file_path;       /* or "" for none */
+	bool kube_config_from_environment; /* the file does not set kubeConfigFilePath */
+	double kube_client_qps;            /* (0, 10000]; one budget for the cluster */
+	int64_t kube_client_burst;         /* 0..10000 */
 	/* >= 1: creates, deletes and reads in flight, over all reconcilers. Each reconciler has the same share of them
 	 * as of the rate, and at least one */
 	int64_t worker_number;
@@ -86,5 +87,8 @@ int config_environment_address(char **out, struct error *err);
 /* $KUBECONFIG if that file exists, or one of those that it names, separated by ':'; else ~/.kube/config if that exists,
  * else "". The caller frees. */
 char *config_environment_kubeconfig(void);
+/* Logs a warning if $KUBECONFIG names no file that exists, so that the function above has found another one, or none:
+ * that can be another cluster's. found: its result. */
+void config_warn_kubeconfig(const char *found);
 
 #endif

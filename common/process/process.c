@@ -55,6 +55,10 @@ struct kube_client *process_client(struct ev_loop *loop, const struct process_fl
 {
 	struct kube_client *client;
 
+	/* (fc-watcher warns for its pool) */
+	if (flags->kubeconfig == NULL && config->kube_config_from_environment &&
+	    flags->unknown_keys != CONFIG_UNKNOWN_IGNORE)
+		config_warn_kubeconfig(config->kube_config_file_path);
 	if (kube_config_load(flags->address != NULL ? flags->address : config->kube_api_server_address,
 			     flags->kubeconfig != NULL ? flags->kubeconfig : config->kube_config_file_path,
 			     flags->context, &api_server, err) < 0)

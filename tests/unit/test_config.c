@@ -2,6 +2,8 @@
  * error, and the file that is shipped. */
 #include "tests/unit/config_text.h"
 
+#include "common/base/log.h"
+
 #define SHIPPED "manifests/config/frameworkcontroller.yaml"
 
 static void assert_same(const struct config *a, const struct config *b)
@@ -306,6 +308,8 @@ static void assert_connection(const char *text, const char *address, const char 
 	load(text, &config);
 	assert_string_equal(config.kube_api_server_address, address);
 	assert_string_equal(config.kube_config_file_path, kubeconfig);
+	assert_int_equal(config.kube_config_from_environment, strstr(text, "kubeConfigFilePath: /k") == NULL &&
+								      strstr(text, "kubeConfigFilePath: ''") == NULL);
 	config_free(&config);
 }
 
@@ -314,6 +318,41 @@ static void touch(const char *path)
 	FILE *file = fopen(path, "w");
 	assert_non_null(file);
 	fclose(file);
+}
+
+static char warned[512];
+
+static void keep_warning(char severity, const char *message)
+{
+	assert_int_equal(severity, 'W');
+	snprintf(warned, sizeof(warned), "%s", message);
+}
+
+/* What a start warns of, as it has found this kubeconfig. */
+static void assert_warns(const char *found, const char *expected)
+{
+	warned[0] = '\0';
+	log_set_sink(keep_warning);
+	config_warn_kubeconfig(found);
+	log_set_sink(NULL);
+	assert_string_equal(warned, expected);
+}
+
+/* A typo in $KUBECONFIG leads to another cluster, if ~/.kube/config is its own. */
+static void test_absent_kubeconfig(void **state)
+{
+	(void)state;
+	setenv("KUBECONFIG", "/nonexistent/a:/nonexistent/b", 1);
+	assert_warns("/home/u/.kube/config", "$KUBECONFIG is /nonexistent/a:/nonexistent/b, which does not exist; "
+					     "using /home/u/.kube/config instead");
+	assert_warns("", "$KUBECONFIG is /nonexistent/a:/nonexistent/b, which does not exist; using no kubeconfig "
+			 "instead");
+	setenv("KUBECONFIG", "/nonexistent/a:/dev/null", 1);
+	assert_warns("/nonexistent/a:/dev/null", "");
+	setenv("KUBECONFIG", "", 1);
+	assert_warns("/home/u/.kube/config", "");
+	unsetenv("KUBECONFIG");
+	assert_warns("", "");
 }
 
 static void test_environment(void **state)
@@ -429,10 +468,15 @@ static void test_shipped_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_defaults),     cmocka_unit_test(test_every_key),
-		cmocka_unit_test(test_ranges),       cmocka_unit_test(test_unknown_keys),
-		cmocka_unit_test(test_missing_file), cmocka_unit_test(test_environment),
-		cmocka_unit_test(test_shipped_file), cmocka_unit_test(test_unknown_attributes),
+		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_every_key),
+		cmocka_unit_test(test_ranges),
+		cmocka_unit_test(test_unknown_keys),
+		cmocka_unit_test(test_missing_file),
+		cmocka_unit_test(test_absent_kubeconfig),
+		cmocka_unit_test(test_environment),
+		cmocka_unit_test(test_shipped_file),
+		cmocka_unit_test(test_unknown_attributes),
 	};
 	return cmocka_run_group_tests(tests, clear_environment, NULL);
 }

@@ -41,6 +41,13 @@ run_wrong_kubeconfig() {
     local file=$RUN/out/$scenario.kubeconfig
     ends_with 1 "kubeconfig: open none: No such file" --config config.yaml --kubeconfig none
     echo 'clusters: [' >"$file"
+    # A typo in $KUBECONFIG: the documented fallback may be another cluster.
+    mkdir -p "$RUN/out/$scenario.home/.kube"
+    cp "$file" "$RUN/out/$scenario.home/.kube/config"
+    HOME=$RUN/out/$scenario.home KUBECONFIG=/nonexistent/typo ends_with 1 "kubeconfig: .*/.kube/config:2:1: " --config config.yaml
+    expect "warnings about \$KUBECONFIG" "$(grep -c "^W.*KUBECONFIG is /nonexistent/typo, which does not exist; using .*/.kube/config instead" <<<"$said")" 1
+    HOME=$RUN/out/$scenario.home KUBECONFIG=/nonexistent/typo ends_with 1 none --config config.yaml --kubeconfig none
+    expect "warnings about \$KUBECONFIG, which is not read" "$(grep -c '^W' <<<"$said")" 0
     ends_with 1 "kubeconfig: .*$scenario.kubeconfig:2:1: " --config config.yaml --kubeconfig "$file"
     edit_kubeconfig '."current-context" = "elsewhere"' >"$file"
     ends_with 1 'current-context: found "elsewhere", expected' --config config.yaml --kubeconfig "$file"
