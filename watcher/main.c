@@ -264,7 +264,7 @@ static int make_socket(struct watcher *watcher, struct error *err)
 	if (watcher->flags.workers == 0 && outer == NULL)
 		outer = watcher->config.bus_address;
 	if (watcher->flags.workers > 0) {
-		if (pool_directory_make(&watcher->bus_directory, &watcher->endpoint, err) < 0)
+		if (pool_directory_make(&watcher->bus_directory, &watcher->bus_lock, &watcher->endpoint, err) < 0)
 			return -1;
 	} else {
 		watcher->endpoint = mem_strdup(outer);
@@ -339,7 +339,7 @@ static void tear_down(struct watcher *watcher)
 	ev_timer_stop(watcher->loop, &watcher->fold);
 	cache_free(watcher->cache);
 	if (watcher->bus_directory != NULL)
-		pool_directory_remove(watcher->bus_directory);
+		pool_directory_remove(watcher->bus_directory, watcher->bus_lock);
 	free(watcher->bus_directory);
 	free(watcher->endpoint);
 	config_free(&watcher->config);

@@ -33,6 +33,7 @@ struct watcher {
 	struct serve *http;
 	char *endpoint;      /* of the bus */
 	char *bus_directory; /* NULL when there is no pool */
+	int bus_lock;        /* of that directory */
 	struct process_signals signals;
 	bool synced;
 	bool live;

@@ -364,28 +364,27 @@ static void test_directory(void **state)
 	cleanup_free char *endpoint = NULL;
 	struct stat info;
 	struct error err;
+	int lock;
 
 	setenv("XDG_RUNTIME_DIR", f->directory, 1);
-	assert_int_equal(pool_directory_make(&directory, &endpoint, &err), 0);
+	assert_int_equal(pool_directory_make(&directory, &lock, &endpoint, &err), 0);
 	assert_memory_equal(directory, f->directory, strlen(f->directory));
 	assert_int_equal(stat(directory, &info), 0);
 	assert_int_equal(info.st_mode & 0777, 0700);
 	assert_memory_equal(endpoint, "ipc:///", 7);
 	fclose(fopen(endpoint + 6, "w")); /* the socket */
-	pool_directory_remove(directory);
+	pool_directory_remove(directory, lock);
 	assert_int_equal(stat(directory, &info), -1);
 	unsetenv("XDG_RUNTIME_DIR");
 }
 
-/* A directory as a watcher makes it, its socket so old. Returns the socket, which listens. */
-static int make_directory(const struct fixture *f, const char *name, time_t age_s, char path[TEMP_PATH_SIZE + 64])
+/* A listening socket in a directory, so old. */
+static int listen_in(const char *path, time_t age_s)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	struct timespec times[2] = {{.tv_nsec = UTIME_NOW}, {.tv_nsec = UTIME_NOW}};
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-	snprintf(path, TEMP_PATH_SIZE + 64, "%s/frameworkcontroller-%s", f->directory, name);
-	assert_int_equal(mkdir(path, 0700), 0);
 	assert_true(snprintf(address.sun_path, sizeof(address.sun_path), "%s/bus", path) <
 		    (int)sizeof(address.sun_path));
 	assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
@@ -393,6 +392,14 @@ static int make_directory(const struct fixture *f, const char *name, time_t age_
 	times[1] = (struct timespec){.tv_sec = time(NULL) - age_s};
 	assert_int_equal(utimensat(AT_FDCWD, address.sun_path, times, AT_SYMLINK_NOFOLLOW), 0);
 	return fd;
+}
+
+/* A directory as a watcher without a lock makes it, its socket so old. Returns the socket, which listens. */
+static int make_directory(const struct fixture *f, const char *name, time_t age_s, char path[TEMP_PATH_SIZE + 64])
+{
+	snprintf(path, TEMP_PATH_SIZE + 64, "%s/frameworkcontroller-%s", f->directory, name);
+	assert_int_equal(mkdir(path, 0700), 0);
+	return listen_in(path, age_s);
 }
 
 /* What a watcher that was killed has left goes with the next start; what one that lives, or is about to, has made
@@ -407,22 +414,56 @@ static void test_left_behind(void **state)
 	int living = make_directory(f, "living", 3600, paths[0]);
 	struct stat info;
 	struct error err;
+	int lock;
 
 	close(make_directory(f, "young", 10, paths[1]));
 	close(make_directory(f, "killed", 3600, paths[2]));
 	snprintf(paths[3], sizeof(paths[3]), "%s/frameworkcontroller-empty", f->directory);
 	assert_int_equal(mkdir(paths[3], 0700), 0);
 	setenv("XDG_RUNTIME_DIR", f->directory, 1);
-	assert_int_equal(pool_directory_make(&directory, &endpoint, &err), 0);
+	assert_int_equal(pool_directory_make(&directory, &lock, &endpoint, &err), 0);
 	unsetenv("XDG_RUNTIME_DIR");
 	assert_int_equal(stat(paths[2], &info), -1);
 	assert_int_equal(stat(paths[0], &info), 0);
 	assert_int_equal(stat(paths[1], &info), 0);
 	close(living);
-	pool_directory_remove(paths[0]);
-	pool_directory_remove(paths[1]);
+	pool_directory_remove(paths[0], -1);
+	pool_directory_remove(paths[1], -1);
 	assert_int_equal(rmdir(paths[3]), 0);
 	assert_int_equal(rmdir(directory), 0);
+	close(lock);
+}
+
+/* A standby on the same machine does not knock at the leader's bus: that would be a broken handshake there. When the
+ * leader is killed, its lock goes with it. */
+static void test_no_knock(void **state)
+{
+	struct fixture *f = *state;
+	cleanup_free char *leader = NULL;
+	cleanup_free char *standby = NULL;
+	cleanup_free char *endpoint = NULL;
+	cleanup_free char *other = NULL;
+	int locks[2];
+	struct stat info;
+	struct error err;
+	int living;
+
+	setenv("XDG_RUNTIME_DIR", f->directory, 1);
+	assert_int_equal(pool_directory_make(&leader, &locks[0], &endpoint, &err), 0);
+	living = listen_in(leader, 3600);
+	assert_int_equal(pool_directory_make(&standby, &locks[1], &other, &err), 0);
+	assert_int_equal(accept(living, NULL, NULL), -1);
+	assert_int_equal(errno, EAGAIN);
+	assert_int_equal(stat(leader, &info), 0);
+	pool_directory_remove(standby, locks[1]);
+	free(standby);
+	free(other);
+	close(living);
+	close(locks[0]);
+	assert_int_equal(pool_directory_make(&standby, &locks[1], &other, &err), 0);
+	unsetenv("XDG_RUNTIME_DIR");
+	assert_int_equal(stat(leader, &info), -1);
+	pool_directory_remove(standby, locks[1]);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -442,6 +483,7 @@ int main(void)
 		TEST(test_no_program),
 		TEST(test_directory),
 		TEST(test_left_behind),
+		TEST(test_no_knock),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -21,7 +22,9 @@
 
 enum { STARTING_S = 60 /* a socket is there a moment before somebody listens */ };
 
-/* Whether it is one of ours whose watcher has ended for certain: its socket is there, and nobody listens. */
+/* Whether it is one of ours whose watcher has ended for certain: its socket is there, nobody holds the directory's
+ * lock, and nobody listens. A connection would look like a broken handshake to a living watcher: only one of an older
+ * version, which holds no lock, gets it. */
 static bool is_left_behind(int directory)
 {
 	cleanup_close int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -30,7 +33,7 @@ static bool is_left_behind(int directory)
 
 	if (probe < 0 || fstat(directory, &info) < 0 || info.st_uid != geteuid() ||
 	    fstatat(directory, SOCKET, &info, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISSOCK(info.st_mode) ||
-	    info.st_mtim.tv_sec > clock_wall_ms() / 1000 - STARTING_S)
+	    info.st_mtim.tv_sec > clock_wall_ms() / 1000 - STARTING_S || flock(directory, LOCK_EX | LOCK_NB) < 0)
 		return false;
 	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/" SOCKET, directory);
 	return connect(probe, (const struct sockaddr *)&address, sizeof(address)) < 0 && errno == ECONNREFUSED;
@@ -59,7 +62,7 @@ static void clean(const char *parent)
 		closedir(entries);
 }
 
-int pool_directory_make(char **directory, char **endpoint, struct error *err)
+int pool_directory_make(char **directory, int *lock, char **endpoint, struct error *err)
 {
 	const char *parents[] = {getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"), "/tmp"};
 	struct sockaddr_un address;
@@ -72,6 +75,10 @@ int pool_directory_make(char **directory, char **endpoint, struct error *err)
 		clean(parents[i]);
 		path = mem_printf("%s/" PREFIX "XXXXXX", parents[i]);
 		if (strlen(path) + sizeof("/" SOCKET) <= sizeof(address.sun_path) && mkdtemp(path) != NULL) {
+			/* Where no lock can be had, others find the listener. */
+			*lock = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+			if (*lock >= 0)
+				flock(*lock, LOCK_EX | LOCK_NB);
 			*directory = path;
 			*endpoint = mem_printf("ipc://%s/" SOCKET, path);
 			return 0;
@@ -82,7 +89,7 @@ int pool_directory_make(char **directory, char **endpoint, struct error *err)
 	return -1;
 }
 
-void pool_directory_remove(const char *directory)
+void pool_directory_remove(const char *directory, int lock)
 {
 	cleanup_free char *socket = mem_printf("%s/" SOCKET, directory);
 
@@ -90,4 +97,6 @@ void pool_directory_remove(const char *directory)
 		log_warning("cannot remove %s: %s", socket, strerror(errno));
 	if (rmdir(directory) < 0)
 		log_warning("cannot remove %s: %s", directory, strerror(errno));
+	if (lock >= 0)
+		close(lock);
 }

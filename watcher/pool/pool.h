@@ -62,9 +62,11 @@ const char *pool_slot_end(const struct pool *pool, int slot);
 void pool_ends(const struct pool *pool, void (*each)(void *arg, const char *reason, uint64_t count), void *arg);
 
 /* Makes a directory for the bus socket that only this user can enter, below $XDG_RUNTIME_DIR, $TMPDIR or /tmp. Removes
- * the directories that killed watchers left there. The caller frees *directory and *endpoint. */
-int pool_directory_make(char **directory, char **endpoint, struct error *err);
-/* Removes the socket and the directory. */
-void pool_directory_remove(const char *directory);
+ * the directories that killed watchers left there. The caller frees *directory and *endpoint. *lock is a descriptor
+ * (or -1) that keeps other watchers from removing the directory until pool_directory_remove(), or until this process
+ * ends in any way. */
+int pool_directory_make(char **directory, int *lock, char **endpoint, struct error *err);
+/* Removes the socket and the directory, and closes lock. */
+void pool_directory_remove(const char *directory, int lock);
 
 #endif
