@@ -40,6 +40,7 @@ struct bus_gate {
 	void *zap; /* NULL until bus_gate_open() */
 	struct bus_poll poll;
 	struct curve_clients *clients;
+	char *keyed; /* the endpoint with keys */
 	int64_t refreshed_ms;
 	struct bus_gate_counters counters;
 	struct saying sayings[REASONS];
@@ -57,7 +58,24 @@ static bool to_be_said(struct bus_gate *gate, enum reason reason, uint64_t *time
 	return true;
 }
 
-static void on_news(void *arg, enum bus_news what)
+/* A pool's private listener shares a gate with the one that has keys. */
+static bool has_keys(const struct bus_gate *gate, const char *endpoint)
+{
+	return gate->clients != NULL &&
+	       (strncmp(endpoint, "ipc://", strlen("ipc://")) != 0 || strcmp(endpoint, gate->keyed) == 0);
+}
+
+static const char *news_text(enum bus_news what, bool keys)
+{
+	if (what == NEWS_BROKEN)
+		return keys ? "the handshake broke off: the peer's server.public is not this watcher's key, or the "
+			      "connection was lost"
+			    : "the connection was lost during the handshake";
+	return keys ? "the peer has no keys, has other keys, or does not speak the protocol"
+		    : "the peer has keys, and this bus has none, or the peer does not speak the protocol";
+}
+
+static void on_news(void *arg, enum bus_news what, const char *endpoint)
 {
 	struct bus_gate *gate = arg;
 	uint64_t times;
@@ -70,7 +88,7 @@ static void on_news(void *arg, enum bus_news what)
 		gate->counters.handshake++;
 		if (to_be_said(gate, HANDSHAKE, &times))
 			log_warning("the bus refused a connection (%llu times): %s", (unsigned long long)times,
-				    bus_news_text(what));
+				    news_text(what, has_keys(gate, endpoint)));
 		break;
 	case NEWS_DENIED: break; /* counted where the question is answered */
 	}
@@ -193,10 +211,11 @@ void bus_gate_free(struct bus_gate *gate)
 	if (gate->zap != NULL)
 		zmq_close(gate->zap);
 	curve_clients_free(gate->clients);
+	free(gate->keyed);
 	free(gate);
 }
 
-int bus_gate_open(struct bus_gate *gate, const char *keys, struct error *err)
+int bus_gate_open(struct bus_gate *gate, const char *endpoint, const char *keys, struct error *err)
 {
 	const int no_linger = 0;
 
@@ -205,6 +224,7 @@ int bus_gate_open(struct bus_gate *gate, const char *keys, struct error *err)
 	gate->clients = curve_clients_new(keys, err);
 	if (gate->clients == NULL)
 		return -1;
+	gate->keyed = mem_strdup(endpoint);
 	gate->zap = zmq_socket(gate->context, ZMQ_REP);
 	if (gate->zap == NULL || zmq_setsockopt(gate->zap, ZMQ_LINGER, &no_linger, sizeof(no_linger)) < 0 ||
 	    zmq_bind(gate->zap, "inproc://zeromq.zap.01") < 0)

@@ -25,8 +25,9 @@ struct bus_gate_counters {
 /* Counts the failed handshakes of a socket. Call it before the socket is bound. */
 struct bus_gate *bus_gate_new(struct ev_loop *loop, void *context, void *zmq_socket);
 void bus_gate_free(struct bus_gate *gate);
-/* From now on accepts the keys of the directory's list. Call it once; keys is copied. -1 and *err naming the file. */
-int bus_gate_open(struct bus_gate *gate, const char *keys, struct error *err);
+/* From now on accepts the keys of the directory's list, at that endpoint. Call it once; the texts are copied. -1 and
+ * *err naming the file. */
+int bus_gate_open(struct bus_gate *gate, const char *endpoint, const char *keys, struct error *err);
 /* Whether to accept a message: user is the message's property "User-Id", NULL on a bus without keys. */
 bool bus_gate_passes(struct bus_gate *gate, const char *user);
 

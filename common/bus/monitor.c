@@ -18,7 +18,7 @@ enum {
 	ADDRESS_MAX = 64,
 };
 
-static void hand_on(const struct bus_monitor *monitor, uint16_t event)
+static void hand_on(const struct bus_monitor *monitor, uint16_t event, const char *endpoint)
 {
 	enum bus_news what;
 
@@ -30,7 +30,7 @@ static void hand_on(const struct bus_monitor *monitor, uint16_t event)
 	case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH: what = NEWS_DENIED; break;
 	default: return;
 	}
-	monitor->on_news(monitor->arg, what);
+	monitor->on_news(monitor->arg, what, endpoint);
 }
 
 static void on_readable(void *arg)
@@ -39,6 +39,7 @@ static void on_readable(void *arg)
 	unsigned char event[EVENT_SIZE];
 	char address[256];
 	uint16_t number;
+	int address_len;
 
 	for (int i = 0; i < EVENTS_PER_TURN; i++) {
 		int len = zmq_recv(monitor->pair, event, sizeof(event), ZMQ_DONTWAIT);
@@ -47,12 +48,17 @@ static void on_readable(void *arg)
 			continue;
 		if (len < 0)
 			return;
-		while (zmq_recv(monitor->pair, address, sizeof(address), ZMQ_DONTWAIT) < 0 && errno == EINTR)
-			;
+		do
+			address_len = zmq_recv(monitor->pair, address, sizeof(address) - 1, ZMQ_DONTWAIT);
+		while (address_len < 0 && errno == EINTR);
 		if (len != EVENT_SIZE)
 			continue;
+		/* (the length is the sent one's, which may not fit) */
+		address[address_len < 0                      ? 0
+			: address_len < (int)sizeof(address) ? address_len
+							     : (int)sizeof(address) - 1] = '\0';
 		memcpy(&number, event, sizeof(number));
-		hand_on(monitor, number);
+		hand_on(monitor, number, address);
 	}
 }
 
@@ -81,15 +87,4 @@ void bus_monitor_stop(struct bus_monitor *monitor)
 	zmq_socket_monitor(monitor->watched, NULL, 0); /* first: it must not wait for a reader that is gone */
 	zmq_close(monitor->pair);
 	monitor->pair = NULL;
-}
-
-const char *bus_news_text(enum bus_news what)
-{
-	switch (what) {
-	case NEWS_BROKEN:
-		return "the handshake broke off: server.public is not the watcher's key, or the connection was lost";
-	case NEWS_FOREIGN: return "the other end has no keys, has other keys, or does not speak the protocol";
-	case NEWS_DENIED: return "our key is not among its clients";
-	default: return "it went well";
-	}
 }

@@ -15,7 +15,8 @@ enum bus_news {
 	NEWS_DENIED,  /* the other end refuses our key */
 };
 
-typedef void bus_news_fn(void *arg, enum bus_news what);
+/* endpoint: of the connection at this end, or its peer's if this end has connected. Borrowed. */
+typedef void bus_news_fn(void *arg, enum bus_news what, const char *endpoint);
 
 /* Zero-initialise. */
 struct bus_monitor {
@@ -31,8 +32,5 @@ void bus_monitor_start(struct bus_monitor *monitor, struct ev_loop *loop, void *
 		       bus_news_fn *on_news, void *arg);
 /* Call it before the socket is closed; also if the monitor was never started. */
 void bus_monitor_stop(struct bus_monitor *monitor);
-
-/* The log text for a failed handshake. */
-const char *bus_news_text(enum bus_news what);
 
 #endif

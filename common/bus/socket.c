@@ -328,7 +328,7 @@ int bus_socket_bind_also(struct bus_socket *socket, const char *endpoint, const 
 		return -1;
 	set_int(socket->socket, ZMQ_IPV6, !is_ipv4(endpoint));
 	if (curve_set_server(socket->socket, keys, err) < 0 ||
-	    (keys != NULL && bus_gate_open(socket->gate, keys, err) < 0))
+	    (keys != NULL && bus_gate_open(socket->gate, endpoint, keys, err) < 0))
 		return error_wrap(err, "the bus %s", endpoint);
 	write_endpoint(written, endpoint);
 	if (zmq_bind(socket->socket, written) < 0)
@@ -359,10 +359,26 @@ struct bus_socket *bus_socket_bind(struct ev_loop *loop, const char *endpoint, c
 
 /* ---- connecting ------------------------------------------------------------------------------------------------- */
 
-static void on_news(void *arg, enum bus_news what)
+/* A watcher on this machine that ends breaks handshakes off too. One that expects keys ends all of them so. */
+static const char *news_text(const struct bus_socket *socket, enum bus_news what)
+{
+	if (what == NEWS_DENIED)
+		return "our key is not among its clients";
+	if (what == NEWS_BROKEN && socket->keys == NULL)
+		return endpoint_is(socket->endpoint, "ipc://")
+			       ? "the connection was lost during the handshake"
+			       : "it expects keys, and --bus-keys is missing, or the connection was lost";
+	if (what == NEWS_BROKEN)
+		return "the handshake broke off: server.public is not the watcher's key, or the connection was lost";
+	return socket->keys == NULL ? "it expects keys, and --bus-keys is missing, or it does not speak the protocol"
+				    : "it has no keys, has other keys, or does not speak the protocol";
+}
+
+static void on_news(void *arg, enum bus_news what, const char *endpoint)
 {
 	struct bus_socket *socket = arg;
 
+	(void)endpoint;
 	if (what == NEWS_DONE) {
 		socket->replace_ms = RECONNECT_TCP_MS;
 		socket->complaint.any = false;
@@ -370,7 +386,7 @@ static void on_news(void *arg, enum bus_news what)
 	if (what != NEWS_BROKEN && what != NEWS_FOREIGN && what != NEWS_DENIED)
 		return;
 	if (log_is_news(&socket->complaint, clock_boot_ms(), "not taken")) /* whatever the reason: they alternate */
-		log_warning("the watcher at %s refuses the connection: %s", socket->endpoint, bus_news_text(what));
+		log_warning("the watcher at %s refuses the connection: %s", socket->endpoint, news_text(socket, what));
 	if (what == NEWS_BROKEN || ev_is_active(&socket->replace))
 		return;
 	ev_timer_set(&socket->replace, (double)socket->replace_ms / 1000, 0.);

@@ -1,4 +1,8 @@
 /* The bus with keys: who is let in, who is not, and what is said of it. */
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "common/base/log.h"
 #include "tests/unit/curve_world.h"
 
 static void test_right_key(void **state)
@@ -223,14 +227,87 @@ static void test_own_key_changes(void **state)
 	assert_int_equal(bus_socket_gate(f->router)->unknown_key, 0);
 }
 
+static char logged[4096];
+
+static void keep_line(char severity, const char *message)
+{
+	size_t len = strlen(logged);
+
+	snprintf(logged + len, sizeof(logged) - len, "%c %s\n", severity, message);
+}
+
+static bool is_peer_warned(const struct fixture *f)
+{
+	(void)f;
+	return strstr(logged, "W the watcher at ") != NULL;
+}
+
+/* Its own log names the flag that is missing, first: it has no server.public that could be wrong. */
 static void test_plain_client(void **state)
 {
 	struct fixture *f = *state;
 
+	logged[0] = '\0';
+	log_set_sink(keep_line);
 	listen_with(f, f->server);
 	connect_with(f, NULL);
 	want(f, is_no_handshake, 2);
+	wait_until(f, is_peer_warned);
+	log_set_sink(NULL);
 	assert_int_equal(f->heard, 0);
+	assert_non_null(strstr(logged, " refuses the connection: it expects keys, and --bus-keys is missing, or "));
+	assert_null(strstr(logged, "refuses the connection: the handshake broke off"));
+}
+
+/* Connects to the bus and ends, as a process that is killed. */
+static void knock(const char *path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+	assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+	close(fd);
+}
+
+/* A pool's private listener has no keys, even beside one that has: a child that ends at once is no matter of keys. */
+static void test_ends_at_once(void **state)
+{
+	struct fixture *f = *state;
+	const struct bus_security security = {.keys = f->server};
+	char path[KEYS_PATH_SIZE];
+	char endpoint[KEYS_PATH_SIZE + 8];
+	struct error err;
+
+	snprintf(path, sizeof(path), "%s/bus", f->directory);
+	snprintf(endpoint, sizeof(endpoint), "ipc://%s", path);
+	for (int keys = 0; keys < 2; keys++) {
+		f->router = bus_socket_bind(f->loop, endpoint, NULL, on_receive, f, &err);
+		assert_non_null(f->router);
+		if (keys == 1)
+			assert_int_equal(bus_socket_bind_also(f->router, "tcp://127.0.0.1:*", &security, &err), 0);
+		logged[0] = '\0';
+		log_set_sink(keep_line);
+		knock(path);
+		want(f, is_no_handshake, 1);
+		log_set_sink(NULL);
+		assert_string_equal(logged, "W the bus refused a connection (1 times): the connection was lost during "
+					    "the handshake\n");
+		bus_socket_free(f->router);
+		f->router = NULL;
+	}
+	/* the same endpoint, with keys of its own */
+	f->router = bus_socket_bind(f->loop, endpoint, &security, on_receive, f, &err);
+	assert_non_null(f->router);
+	logged[0] = '\0';
+	log_set_sink(keep_line);
+	knock(path);
+	want(f, is_no_handshake, 1);
+	log_set_sink(NULL);
+	assert_non_null(strstr(logged, "server.public is not this watcher's key"));
+	bus_socket_free(f->router);
+	f->router = NULL;
+	unlink(path);
 }
 
 /* Nothing is said to a server that has no key. */
@@ -293,17 +370,10 @@ static void test_beyond_this_machine(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_right_key),
-		TEST(test_unknown_key),
-		TEST(test_names),
-		TEST(test_standby),
-		TEST(test_narrowed),
-		TEST(test_wrong_server_key),
-		TEST(test_own_key_changes),
-		TEST(test_plain_client),
-		TEST(test_plain_server),
-		TEST(test_both_listeners),
-		TEST(test_beyond_this_machine),
+		TEST(test_right_key),       TEST(test_unknown_key),    TEST(test_names),
+		TEST(test_standby),         TEST(test_narrowed),       TEST(test_wrong_server_key),
+		TEST(test_own_key_changes), TEST(test_plain_client),   TEST(test_ends_at_once),
+		TEST(test_plain_server),    TEST(test_both_listeners), TEST(test_beyond_this_machine),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
