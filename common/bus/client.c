@@ -2,6 +2,7 @@
 #include "common/bus/client.h"
 
 #include <ev.h>
+#include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,6 +106,27 @@ static void on_receive(void *arg, const unsigned char *id, size_t id_len, const 
 		tick(client);
 }
 
+/* libzmq tries again and again, and does not report a name that has no address. This waits for the resolver, which may
+ * take seconds: only before the loop runs. */
+static void check_name(const char *endpoint)
+{
+	static const char tcp[] = "tcp://";
+	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+	const char *host = endpoint + strlen(tcp);
+	struct addrinfo *found = NULL;
+	int result;
+
+	/* an IPv6 address is a number */
+	if (strncmp(endpoint, tcp, strlen(tcp)) != 0 || strchr(host, ':') != strrchr(host, ':'))
+		return;
+	cleanup_free char *name = mem_strndup(host, strcspn(host, ":"));
+	result = getaddrinfo(name, NULL, &hints, &found);
+	if (result == 0)
+		freeaddrinfo(found);
+	else
+		log_warning("the bus %s: cannot resolve %s: %s; trying again", endpoint, name, gai_strerror(result));
+}
+
 static int connect_all(struct bus_client *client, const char *endpoints, const struct bus_security *security,
 		       struct error *err)
 {
@@ -121,6 +143,7 @@ static int connect_all(struct bus_client *client, const char *endpoints, const s
 		link->socket = bus_socket_connect(client->loop, endpoint, security, on_receive, link, err);
 		if (link->socket == NULL)
 			return -1;
+		check_name(endpoint);
 		client->link_count++;
 		if (at[len] == '\0')
 			return 0;

@@ -9,7 +9,8 @@
 struct bus_client;
 
 /* endpoints: "ipc://path" or "tcp://host:port"; one for each watcher, separated by commas. The handler is copied. NULL
- * and *err if an endpoint is invalid, or the name is empty or too long. */
+ * and *err if an endpoint is invalid, or the name is empty or too long. Waits for the resolver, and logs a warning
+ * about a host name that does not resolve. */
 struct bus_client *bus_client_new(struct ev_loop *loop, const char *endpoints, const struct bus_security *security,
 				  enum bus_role role, const char *name, const struct session_handler *handler,
 				  void *arg, struct error *err);

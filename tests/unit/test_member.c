@@ -332,6 +332,32 @@ static void test_says_that_nobody_takes_it(void **state)
 	bus_client_free(member);
 }
 
+/* Only the resolver knows why nobody answers at a name with a typo. (RFC 6761: no name ends with .invalid.) */
+static void test_unknown_host(void **state)
+{
+	static const struct bus_security security = {.insecure = true};
+	struct fixture *f = *state;
+	struct error err;
+	int log = memfd_create("log", MFD_CLOEXEC);
+	int stderr_kept = dup(STDERR_FILENO);
+	struct bus_client *member;
+	size_t warnings[2];
+
+	assert_true(log >= 0 && stderr_kept >= 0);
+	dup2(log, STDERR_FILENO);
+	member = bus_client_new(f->loop, "tcp://127.0.0.1:99,tcp://[::1]:99,tcp://nohost.invalid:99", &security,
+				BUS_ROLE_RECONCILER, "a", &handler, f, &err);
+	warnings[0] = count_in(log, "the bus tcp://nohost.invalid:99: cannot resolve nohost.invalid: ");
+	warnings[1] = count_in(log, "cannot resolve ");
+	dup2(stderr_kept, STDERR_FILENO);
+	close(stderr_kept);
+	close(log);
+	assert_non_null(member);
+	assert_int_equal(warnings[0], 1);
+	assert_int_equal(warnings[1], 1);
+	bus_client_free(member);
+}
+
 /* The watcher goes and another one comes: the lease ends meanwhile, and everything is granted anew. */
 static void test_watcher_returns(void **state)
 {
@@ -389,8 +415,9 @@ static void test_bad_arguments(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {TEST(test_life), TEST(test_says_that_nobody_takes_it),
-					   TEST(test_watcher_returns), TEST(test_replaced), TEST(test_bad_arguments)};
+	const struct CMUnitTest tests[] = {TEST(test_life),         TEST(test_says_that_nobody_takes_it),
+					   TEST(test_unknown_host), TEST(test_watcher_returns),
+					   TEST(test_replaced),     TEST(test_bad_arguments)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
