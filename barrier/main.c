@@ -422,7 +422,7 @@ int main(int argc, char **argv)
 	process_signals_start(&barrier.signals, barrier.loop, on_end, &barrier, &barrier.client);
 	if (start(&barrier, &options, &err) < 0) {
 		log_error("%s", err.message);
-		barrier.exit_code = EXIT_FAILURE;
+		barrier.exit_code = process_start_code(&err);
 	} else {
 		ev_run(barrier.loop, 0);
 	}

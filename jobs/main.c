@@ -376,7 +376,7 @@ int main(int argc, char **argv)
 	process_signals_start(&jobs.signals, jobs.loop, on_end, &jobs, &jobs.client);
 	if (start(&jobs, &options, &err) < 0) {
 		log_error("%s", err.message);
-		jobs.exit_code = EXIT_FAILURE;
+		jobs.exit_code = process_start_code(&err);
 	} else {
 		ev_run(jobs.loop, 0);
 	}

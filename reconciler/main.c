@@ -453,7 +453,7 @@ int main(int argc, char **argv)
 	process_signals_start(&process.signals, process.loop, on_end, &process, &process.client);
 	if (start(&process, &options, &err) < 0) {
 		log_error("%s", err.message);
-		process.exit_code = EXIT_FAILURE;
+		process.exit_code = process_start_code(&err);
 	} else {
 		ev_run(process.loop, 0);
 	}

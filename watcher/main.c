@@ -316,10 +316,10 @@ static int set_up(struct watcher *watcher, struct error *err)
 	ev_timer_init(&watcher->fold, on_fold, FOLD_TURN_MS / 1000., 0.);
 	watcher->fold.data = watcher;
 	ev_timer_start(watcher->loop, &watcher->fold);
-	/* before there are children: a busy port then leaves nothing to clean up */
-	if (make_socket(watcher, err) < 0 || watcher_serve(watcher, err) < 0)
-		return -1;
-	if (watcher->flags.workers > 0 && term_check(&watcher->flags, err) < 0)
+	/* mistakes before the bus listens, and all of it before there are children: a busy port then leaves nothing to
+	 * clean up */
+	if ((watcher->flags.workers > 0 && term_check(&watcher->flags, err) < 0) || watcher_serve(watcher, err) < 0 ||
+	    make_socket(watcher, err) < 0)
 		return -1;
 	watcher->crd = crd_keeper_new(watcher->loop, watcher->client, &crd_options, &crd_handler, watcher);
 	make_election(watcher);
@@ -355,7 +355,7 @@ static int run(struct watcher *watcher)
 		watcher->exit_code = EXIT_BAD_USE;
 	} else if (set_up(watcher, &err) < 0) {
 		log_error("%s", err.message);
-		watcher->exit_code = EXIT_FAILURE;
+		watcher->exit_code = process_start_code(&err);
 	} else {
 		ev_run(watcher->loop, 0);
 	}

@@ -323,6 +323,7 @@ int bus_socket_bind_also(struct bus_socket *socket, const char *endpoint, const 
 	const char *keys = security != NULL ? security->keys : NULL;
 	size_t size = sizeof(socket->endpoint);
 	char written[ENDPOINT_MAX];
+	int code;
 
 	if (check_endpoint(endpoint, err) < 0)
 		return -1;
@@ -331,8 +332,13 @@ int bus_socket_bind_also(struct bus_socket *socket, const char *endpoint, const 
 	    (keys != NULL && bus_gate_open(socket->gate, endpoint, keys, err) < 0))
 		return error_wrap(err, "the bus %s", endpoint);
 	write_endpoint(written, endpoint);
-	if (zmq_bind(socket->socket, written) < 0)
-		return error_set(err, "cannot listen on %s: %s", endpoint, zmq_strerror(zmq_errno()));
+	if (zmq_bind(socket->socket, written) < 0) {
+		code = zmq_errno();
+		error_set(err, "cannot listen on %s: %s", endpoint, zmq_strerror(code));
+		if (err != NULL)
+			err->code = code;
+		return -1;
+	}
 	if (zmq_getsockopt(socket->socket, ZMQ_LAST_ENDPOINT, socket->endpoint, &size) < 0)
 		socket->endpoint[0] = '\0';
 	/* asked of the listener, as a name may mean any address */

@@ -1,6 +1,7 @@
 /* The common parts of all programs' starts; see process.h. */
 #include "common/process/process.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,6 +72,20 @@ struct kube_client *process_client(struct ev_loop *loop, const struct process_fl
 	client = kube_client_new(loop, &api_server, options, err);
 	gather_for(&gather, client);
 	return client;
+}
+
+int process_start_code(const struct error *err)
+{
+	switch (err->code) {
+	case EADDRINUSE:
+	case EADDRNOTAVAIL: /* one that this machine may still get */
+	case EAGAIN:        /* the resolver does not answer */
+	case EMFILE:
+	case ENFILE:
+	case ENOMEM:
+	case ENOSPC: return EXIT_FAILURE;
+	default: return EXIT_BAD_USE;
+	}
 }
 
 const char *process_bus(const struct process_flags *flags, const struct config *config)

@@ -226,8 +226,12 @@ static int open_listener(const char *address, struct error *err)
 	if (split_address(address, &host, &port, err) < 0)
 		return -1;
 	result = getaddrinfo(*host == '\0' ? NULL : host, port, &hints, &found);
-	if (result != 0)
-		return error_set(err, "address \"%s\": %s", address, gai_strerror(result));
+	if (result != 0) {
+		error_set(err, "address \"%s\": %s", address, gai_strerror(result));
+		if (err != NULL && result == EAI_AGAIN)
+			err->code = EAGAIN;
+		return -1;
+	}
 	/* of "all addresses" first IPv6's, which takes IPv4 too; where there is no IPv6, IPv4's */
 	for (int family = AF_INET6; fd < 0 && family != 0; family = family == AF_INET6 ? AF_INET : 0)
 		for (const struct addrinfo *info = found; fd < 0 && info != NULL; info = info->ai_next)

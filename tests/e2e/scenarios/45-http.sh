@@ -35,15 +35,15 @@ expect_readable() { # address
 }
 
 # A second process that is given this address has one thing to say, and ends.
-expect_unusable() { # address pattern
+expect_unusable() { # exit-status address pattern
     local status=0
     timeout $((10 * PATIENCE)) "$BUILD/fc-watcher" --config config.yaml --kubeconfig \
-        "$(kubeconfig_of frameworkcontroller)" --workers 1 --http "$1" \
+        "$(kubeconfig_of frameworkcontroller)" --workers 1 --http "$2" \
         >"out/$scenario.stderr" 2>&1 || status=$?
-    expect "exit status with --http $1" "$status" 1
-    expect_match "fc-watcher --http $1" "$(<"out/$scenario.stderr")" "$2"
-    expect "messages with --http $1" "$(grep -c '^E' "out/$scenario.stderr")" 1
-    expect "children with --http $1" "$(grep -c 'pool-' "out/$scenario.stderr")" 0
+    expect "exit status with --http $2" "$status" "$1"
+    expect_match "fc-watcher --http $2" "$(<"out/$scenario.stderr")" "$3"
+    expect "messages with --http $2" "$(grep -c '^E' "out/$scenario.stderr")" 1
+    expect "children with --http $2" "$(grep -c 'pool-' "out/$scenario.stderr")" 0
 }
 
 run_http() {
@@ -70,8 +70,8 @@ run_http() {
     wait_for 5 "a child knows" metric_is "$(http_address_of_child watcher-1)" 'frameworkcontroller_frameworks{state="AttemptRunning"}' 1
 
     busy=${at#http://}
-    expect_unusable "$busy" "--http: listen on \"$busy\": Address already in use"
-    expect_unusable 0.0.0.0:0 '--http 0.0.0.0:0 can be reached from other machines: .*--http-insecure'
+    expect_unusable 1 "$busy" "--http: listen on \"$busy\": Address already in use"
+    expect_unusable 2 0.0.0.0:0 '--http 0.0.0.0:0 can be reached from other machines: .*--http-insecure'
 
     kill -KILL "$(pgrep -P "$(watcher_pid)")"
     wait_for 15 "the restart is counted" metric_is "$at" frameworkcontroller_pool_restarts_total 1

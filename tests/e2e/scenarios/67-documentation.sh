@@ -288,7 +288,7 @@ run_documentation_options() {
     grep -q podFailureSpec "$RUN/out/$scenario.yaml"
     "$BUILD/fc-watcher" --strict-config --config "$RUN/out/$scenario.yaml" --kubeconfig none >"$RUN/out/$scenario.said" 2>&1 || status=$?
     expect "what is wrong with the configuration" "$status $(<"$RUN/out/$scenario.said")" \
-        "1 $(grep 'kubeconfig: open none' "$RUN/out/$scenario.said")"
+        "2 $(grep 'kubeconfig: open none' "$RUN/out/$scenario.said")"
     while read -r file program option; do
         [[ -x $BUILD/$program ]] || continue # not all of them are built for a run
         options=$((options + 1))

@@ -33,28 +33,50 @@ run_config_mistakes() {
     # A key that nobody knows is no reason to stay away, unless that is asked for; it is named once.
     echo 'kubeClientQsp: 10' >"$RUN/out/$scenario.yaml"
     ends_with 2 "1:1: kubeClientQsp: unknown key" --config "out/$scenario.yaml" --strict-config --kubeconfig cluster/kubeconfig
-    ends_with 1 "kubeconfig: open none" --config "out/$scenario.yaml" --kubeconfig none
+    ends_with 2 "kubeconfig: open none" --config "out/$scenario.yaml" --kubeconfig none
     expect "warnings of an unknown key" "$(grep -c '1:1: kubeClientQsp: unknown key, ignored' <<<"$said")" 1
 }
 
 run_wrong_kubeconfig() {
     local file=$RUN/out/$scenario.kubeconfig
-    ends_with 1 "kubeconfig: open none: No such file" --config config.yaml --kubeconfig none
+    ends_with 2 "kubeconfig: open none: No such file" --config config.yaml --kubeconfig none
     echo 'clusters: [' >"$file"
     # A typo in $KUBECONFIG: the documented fallback may be another cluster.
     mkdir -p "$RUN/out/$scenario.home/.kube"
     cp "$file" "$RUN/out/$scenario.home/.kube/config"
-    HOME=$RUN/out/$scenario.home KUBECONFIG=/nonexistent/typo ends_with 1 "kubeconfig: .*/.kube/config:2:1: " --config config.yaml
-    expect "warnings about \$KUBECONFIG" "$(grep -c "^W.*KUBECONFIG is /nonexistent/typo, which does not exist; using .*/.kube/config instead" <<<"$said")" 1
-    HOME=$RUN/out/$scenario.home KUBECONFIG=/nonexistent/typo ends_with 1 none --config config.yaml --kubeconfig none
+    HOME=$RUN/out/$scenario.home KUBECONFIG=/nonexistent/typo ends_with 2 "kubeconfig: .*/.kube/config:2:1: " --config config.yaml
+    expect "warnings about \$KUBECONFIG" \
+        "$(grep -c "^W.*KUBECONFIG is /nonexistent/typo, which does not exist; using .*/.kube/config instead" <<<"$said")" 1
+    HOME=$RUN/out/$scenario.home KUBECONFIG=/nonexistent/typo ends_with 2 none --config config.yaml --kubeconfig none
     expect "warnings about \$KUBECONFIG, which is not read" "$(grep -c '^W' <<<"$said")" 0
-    ends_with 1 "kubeconfig: .*$scenario.kubeconfig:2:1: " --config config.yaml --kubeconfig "$file"
+    ends_with 2 "kubeconfig: .*$scenario.kubeconfig:2:1: " --config config.yaml --kubeconfig "$file"
     edit_kubeconfig '."current-context" = "elsewhere"' >"$file"
-    ends_with 1 'current-context: found "elsewhere", expected' --config config.yaml --kubeconfig "$file"
+    ends_with 2 'current-context: found "elsewhere", expected' --config config.yaml --kubeconfig "$file"
     edit_kubeconfig '.contexts[0].context.cluster = "elsewhere"' >"$file"
-    ends_with 1 'cluster: found "elsewhere", expected' --config config.yaml --kubeconfig "$file"
-    ends_with 1 'context "none": .*: found no such context' --config config.yaml --kubeconfig cluster/kubeconfig --context none
-    ends_with 1 'API server address: found "ftp://x"' --config config.yaml --address ftp://x --kubeconfig cluster/kubeconfig
+    ends_with 2 'cluster: found "elsewhere", expected' --config config.yaml --kubeconfig "$file"
+    ends_with 2 'context "none": .*: found no such context' --config config.yaml --kubeconfig cluster/kubeconfig --context none
+    ends_with 2 'API server address: found "ftp://x"' --config config.yaml --address ftp://x --kubeconfig cluster/kubeconfig
+}
+
+# The exit status tells an unusable start from trouble on the way, in each program; and nothing listens before.
+run_wrong_flags() {
+    local program wrong
+    for wrong in "--http 127.0.0.1:99999" "--http 0.0.0.0:0" "--bus bogus --workers 0" "--bus bogus" "--reconciler /nonexist" \
+        "--workers-http 127.0.0.1:99999"; do
+        # shellcheck disable=SC2086 # words
+        ends_with 2 "${wrong%% *}|bogus|/nonexist" --config config.yaml --kubeconfig cluster/kubeconfig $wrong
+        [[ $wrong == *bogus ]] || expect "what listens with $wrong" "$(grep -c 'the bus listens' <<<"$said")" 0
+    done
+    for program in fc-reconciler fc-barrier fc-jobs; do
+        for wrong in "--http 127.0.0.1:99999" "--http 0.0.0.0:0" "--bus bogus" "--address ftp://x" "--kubeconfig /nonexist" \
+            "--tls-cert x"; do
+            if [[ $program == fc-jobs && $wrong == --bus* || $program != fc-barrier && $wrong == --tls* ]]; then continue; fi
+            # shellcheck disable=SC2086 # words
+            said=$(timeout $((10 * PATIENCE)) "$BUILD/$program" --config config.yaml --kubeconfig cluster/kubeconfig \
+                --bus "ipc://$RUN/out/$scenario.bus" $wrong 2>&1) && fail "$program $wrong: exits with 0" || status=$?
+            expect "exit status of $program $wrong" "$status" 2
+        done
+    done
 }
 
 edit_kubeconfig() { # jq-expression
