@@ -340,6 +340,7 @@ static int parse_options(int argc, char **argv, struct reconciler_options *out)
 		case 'o':
 			out->pool = true;
 			out->flags.unknown_keys = CONFIG_UNKNOWN_IGNORE;
+			out->flags.http_option = "--workers-http"; /* of fc-watcher, which made --http from it */
 			break;
 		default:
 			taken = process_flag("fc-reconciler", option, optarg, &out->flags);

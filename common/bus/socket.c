@@ -307,14 +307,15 @@ static int check_endpoint(const char *endpoint, struct error *err)
 			 PORT_MAX);
 }
 
-/* In the clear on this machine only, unless somebody insists (common/README.md §12.1). */
-static int check_reach(const char *endpoint, const struct bus_security *security, struct error *err)
+/* In the clear on this machine only, unless somebody insists (common/README.md §12.1). The message names the endpoint
+ * as it was given. */
+static int check_reach(const char *endpoint, const char *given, const struct bus_security *security, struct error *err)
 {
 	if (is_local(endpoint) || (security != NULL && (security->keys != NULL || security->insecure)))
 		return 0;
 	return error_set(err,
 			 "other machines can reach the bus %s: expected keys, --bus-keys DIRECTORY (or --bus-insecure)",
-			 endpoint);
+			 given);
 }
 
 int bus_socket_bind_also(struct bus_socket *socket, const char *endpoint, const struct bus_security *security,
@@ -342,9 +343,9 @@ int bus_socket_bind_also(struct bus_socket *socket, const char *endpoint, const 
 	if (zmq_getsockopt(socket->socket, ZMQ_LAST_ENDPOINT, socket->endpoint, &size) < 0)
 		socket->endpoint[0] = '\0';
 	/* asked of the listener, as a name may mean any address */
-	if (check_reach(socket->endpoint, security, err) < 0) {
+	if (check_reach(socket->endpoint, endpoint, security, err) < 0) {
 		zmq_unbind(socket->socket, socket->endpoint);
-		return error_wrap(err, "%s", endpoint);
+		return -1;
 	}
 	return 0;
 }
@@ -452,7 +453,7 @@ struct bus_socket *bus_socket_connect(struct ev_loop *loop, const char *endpoint
 		error_set(err, "the bus %s: longer than %d bytes", endpoint, ENDPOINT_MAX - 1);
 		return NULL;
 	}
-	if (check_reach(written, security, err) < 0)
+	if (check_reach(written, endpoint, security, err) < 0)
 		return NULL;
 	socket = socket_new(loop, false, receive, arg);
 	memcpy(socket->endpoint, written, sizeof(written));

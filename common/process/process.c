@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/address.h"
 #include "common/base/clock.h"
@@ -62,8 +63,12 @@ struct kube_client *process_client(struct ev_loop *loop, const struct process_fl
 		config_warn_kubeconfig(config->kube_config_file_path);
 	if (kube_config_load(flags->address != NULL ? flags->address : config->kube_api_server_address,
 			     flags->kubeconfig != NULL ? flags->kubeconfig : config->kube_config_file_path,
-			     flags->context, &api_server, err) < 0)
+			     flags->context, &api_server, err) < 0) {
+		if (flags->kubeconfig == NULL && !config->kube_config_from_environment &&
+		    strncmp(err->message, "kubeconfig", strlen("kubeconfig")) == 0)
+			error_wrap(err, "kubeConfigFilePath");
 		return NULL;
+	}
 	if (flags->name == NULL)
 		log_info("API server: %s", api_server.source);
 	else
@@ -132,6 +137,7 @@ int process_gathers_ms(void)
 int process_serve(struct ev_loop *loop, const struct process_flags *flags, const struct serve_options *options,
 		  struct serve **out, struct error *err)
 {
+	const char *option = flags->http_option != NULL ? flags->http_option : "--http";
 	struct serve_options filled = *options;
 
 	if (flags->http == NULL)
@@ -141,15 +147,15 @@ int process_serve(struct ev_loop *loop, const struct process_flags *flags, const
 		filled.spare = SPARE_CONNECTIONS;
 	*out = serve_new(loop, &filled, err);
 	if (*out == NULL)
-		return error_wrap(err, "--http");
+		return error_wrap(err, "%s", option);
 	/* asked of the listener, as a name may mean any address */
 	if (!flags->http_insecure && !address_is_loopback(serve_address(*out))) {
 		serve_free(*out);
 		*out = NULL;
 		return error_set(err,
-				 "--http %s can be reached from other machines: expected a loopback address, "
+				 "%s %s can be reached from other machines: expected a loopback address, "
 				 "127.0.0.1:PORT (or --http-insecure)",
-				 flags->http);
+				 option, flags->http);
 	}
 	log_info("listening on http://%s", serve_address(*out));
 	return 0;

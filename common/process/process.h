@@ -25,6 +25,7 @@ struct process_flags {
 	const char *context; /* of the kubeconfig */
 	const char *address;
 	const char *http;
+	const char *http_option; /* the name of --http in messages, if it is another one */
 	bool http_insecure;
 	enum config_unknown unknown_keys;
 };
@@ -92,9 +93,9 @@ int process_flag(const char *program, int option, const char *argument, struct p
 struct kube_client *process_client(struct ev_loop *loop, const struct process_flags *flags, const struct config *config,
 				   const struct kube_client_options *options, struct error *err);
 
-/* The exit code of a program that cannot start: EXIT_FAILURE if the machine lacks something at the moment (the address is
- * in use, no descriptors are left); else EXIT_BAD_USE, since then the command line, the configuration or a file that they
- * name is wrong. */
+/* The exit code of a program that cannot start: EXIT_FAILURE if the machine lacks something at the moment (the address
+ * is in use, no descriptors are left); else EXIT_BAD_USE, since then the command line, the configuration or a file that
+ * they name is wrong. */
 int process_start_code(const struct error *err);
 
 /* The endpoint of the bus to connect to. Borrowed. */

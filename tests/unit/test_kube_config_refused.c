@@ -21,7 +21,7 @@ static void test_refused_context(void **state)
 {
 	struct fixture *fixture = *state;
 
-	refuse_file(fixture, "[]", "1:1: kubeconfig: found a sequence, expected a mapping");
+	refuse_file(fixture, "[]", "1:1: top level: found a sequence, expected a mapping");
 	refuse_file(fixture, "contexts: []\n", "1:1: current-context: found none, expected the name of a context");
 	refuse_file(fixture, "", "1:1: current-context: found none, expected the name of a context");
 	refuse_file(fixture, "current-context: [c]\n", "1:18: current-context: found a sequence, expected a string");

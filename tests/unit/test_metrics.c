@@ -354,8 +354,16 @@ static void refuses_others(void **state)
 	assert_null(serve);
 	if (strstr(err.message, "--http 0.0.0.0:0 can be reached from other machines") == NULL)
 		fail_msg("%s", err.message);
+	assert_int_equal(process_start_code(&err), EXIT_BAD_USE);
 	flags.http = ":0";
 	assert_int_equal(process_serve(loop, &flags, &options, &serve, &err), -1);
+	/* the child of a pool has its --http from another option */
+	flags.http_option = "--workers-http";
+	assert_int_equal(process_serve(loop, &flags, &options, &serve, &err), -1);
+	assert_non_null(strstr(err.message, "--workers-http :0 can be reached from other machines"));
+	flags.http = "127.0.0.1:99999";
+	assert_int_equal(process_serve(loop, &flags, &options, &serve, &err), -1);
+	assert_non_null(strstr(err.message, "--workers-http: address \"127.0.0.1:99999\": expected HOST:PORT"));
 	ev_loop_destroy(loop);
 }
 

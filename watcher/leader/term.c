@@ -154,7 +154,9 @@ int term_check(const struct flags *flags, struct error *err)
 	char http[POOL_HTTP_SIZE];
 
 	if (access(program, X_OK) < 0)
-		return error_set_errno(err, errno, "cannot execute %s", program);
+		return error_set_errno(err, errno, "%s %s: cannot execute it",
+				       flags->reconciler != NULL ? "--reconciler" : "the default of --reconciler,",
+				       program);
 	if (flags->workers_http != NULL && pool_http(flags->workers_http, flags->workers - 1, http, err) < 0)
 		return error_wrap(err, "--workers-http");
 	return 0;

@@ -47,7 +47,7 @@ static int load_file(struct files *files, const char *path, struct error *err)
 	files->roots[files->count++] = root;
 	if (yaml_is_null(root))
 		return 0; /* an empty file says nothing */
-	return yaml_check_kind(root, "kubeconfig", YAML_MAPPING, err);
+	return yaml_check_kind(root, "top level", YAML_MAPPING, err);
 }
 
 /* A file that is named alone must exist; of several only one has to. */

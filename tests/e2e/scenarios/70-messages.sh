@@ -40,6 +40,8 @@ run_config_mistakes() {
 run_wrong_kubeconfig() {
     local file=$RUN/out/$scenario.kubeconfig
     ends_with 2 "kubeconfig: open none: No such file" --config config.yaml --kubeconfig none
+    echo 'kubeConfigFilePath: /nonexist' >"$RUN/out/$scenario.yaml"
+    ends_with 2 "kubeConfigFilePath: kubeconfig: open /nonexist: No such file" --config "out/$scenario.yaml"
     echo 'clusters: [' >"$file"
     # A typo in $KUBECONFIG: the documented fallback may be another cluster.
     mkdir -p "$RUN/out/$scenario.home/.kube"
@@ -65,6 +67,7 @@ run_wrong_flags() {
         "--workers-http 127.0.0.1:99999"; do
         # shellcheck disable=SC2086 # words
         ends_with 2 "${wrong%% *}|bogus|/nonexist" --config config.yaml --kubeconfig cluster/kubeconfig $wrong
+        [[ $wrong != "--reconciler"* ]] || expect_match "the flag" "$said" '\] .*--reconciler /nonexist: cannot execute it'
         [[ $wrong == *bogus ]] || expect "what listens with $wrong" "$(grep -c 'the bus listens' <<<"$said")" 0
     done
     for program in fc-reconciler fc-barrier fc-jobs; do
