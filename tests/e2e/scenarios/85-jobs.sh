@@ -406,7 +406,7 @@ run_jobs_examples() {
 # kubectls.
 # Every field that is known is in a table.
 run_documentation_jobs() {
-    local each dry field fields=0
+    local each dry field older fields=0
     while read -r field; do
         grep -qE "^\|.*[\`.]$field[\`.[]" "$root/jobs/README.md" || fail "jobs/README.md does not say what becomes of the field $field"
         fields=$((fields + 1))
@@ -414,9 +414,13 @@ run_documentation_jobs() {
     ((fields > 30)) || fail "only $fields fields were found"
     blocks_of jobs/README.md "sh jobs" | grep -q '^kubectl apply -k manifests/deploy/jobs$' ||
         fail "jobs/README.md does not say how to deploy it"
+    older=$(inline_commands jobs/README.md '^kubectl kustomize manifests/deploy/jobs ')
     for each in "$OLDEST_KUBECTL" "$CURRENT_KUBECTL"; do
         write_kubectl "$each" "$RUN/out/$scenario.kubectl"
         kubectl() { "$RUN/out/$scenario.kubectl" "$@"; }
+        # What the command for Kubernetes before 1.21 applies.
+        expect_lines "budgets for an older server" "$(cd "$root" && eval "${older/%kubectl apply -f -/cat}" | grep policy/)" \
+            "apiVersion: policy/v1beta1"
         # (kubectl 1.20 asks for an OpenAPI document first, which the embedded server does not have)
         if [[ $CLUSTER == embedded && $each == "$OLDEST_KUBECTL" ]]; then dry=client; else dry=server; fi
         kubectl kustomize "$root/manifests/deploy/jobs" 2>/dev/null | of_this_server |
