@@ -341,9 +341,14 @@ static void write_unheld(struct buf *out, const json_t *unheld)
 void debug_write_table(struct buf *out, const json_t *shards)
 {
 	bool leads = json_bool(shards, "leads", false);
+	/* the API server may be out of reach: nobody leads */
+	bool named = !leads && strcmp(text(shards, "identity"), text(shards, "leader")) == 0;
 
 	buf_printf(out, "This    %s, %s\nLeader  %s, by Lease %s\n", text(shards, "identity"),
-		   leads ? "leads" : "standby", text(shards, "leader"), text(shards, "lease"));
+		   leads   ? "leads"
+		   : named ? "does not lead: its Lease has run out, or it has only just taken it"
+			   : "standby",
+		   named ? "-" : text(shards, "leader"), text(shards, "lease"));
 	buf_printf(out, "Cache   %s, %s\n",
 		   json_bool(shards, "synced", false) ? "everything is listed" : "not everything is listed yet",
 		   json_bool(shards, "live", false) ? "watched" : "not all watches are connected");

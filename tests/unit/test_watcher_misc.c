@@ -274,6 +274,22 @@ static void test_standby(void **state)
 					"Cache   not everything is listed yet, not all watches are connected\n");
 }
 
+/* While the API server is out of reach, the Lease that was read last names a watcher that leads no longer. */
+static void test_lease_run_out(void **state)
+{
+	const struct debug_view view = {
+		.identity = "me", .leader = "me", .lease_ns = "ns", .lease_name = "x", .shard_count = 64};
+	cleanup_json json_t *shards = debug_shards(&view);
+	cleanup_buf struct buf table = {0};
+
+	(void)state;
+	debug_write_table(&table, shards);
+	assert_string_equal(table.data,
+			    "This    me, does not lead: its Lease has run out, or it has only just taken it\n"
+			    "Leader  -, by Lease ns/x\n"
+			    "Cache   not everything is listed yet, not all watches are connected\n");
+}
+
 static void pool_is_drained(void *arg)
 {
 	(void)arg;
@@ -371,10 +387,11 @@ static void test_status_address(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_flags),          cmocka_unit_test(test_lease_namespace),
-		cmocka_unit_test(test_shard_list),     cmocka_unit_test(test_shards),
-		cmocka_unit_test(test_many_shards),    cmocka_unit_test(test_standby),
-		cmocka_unit_test(test_status_address), cmocka_unit_test(test_pool_member),
+		cmocka_unit_test(test_flags),         cmocka_unit_test(test_lease_namespace),
+		cmocka_unit_test(test_shard_list),    cmocka_unit_test(test_shards),
+		cmocka_unit_test(test_many_shards),   cmocka_unit_test(test_standby),
+		cmocka_unit_test(test_lease_run_out), cmocka_unit_test(test_status_address),
+		cmocka_unit_test(test_pool_member),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
