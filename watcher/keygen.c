@@ -7,7 +7,7 @@
 
 #include "common/base/mem.h"
 #include "common/bus/curve.h"
-#include "watcher/flags.h"
+#include "common/process/process.h"
 
 static const char usage[] =
 	"Usage: fc-watcher keygen DIR [NAME...]\n"
@@ -43,7 +43,7 @@ int keygen_main(int argc, char **argv)
 		result = curve_keygen(argv[0], (const char *const *)(argv + 1), (size_t)(argc - 1), &err);
 	if (result < 0) {
 		fprintf(stderr, "fc-watcher: keygen: %s\n", err.message);
-		return EXIT_FAILURE;
+		return process_start_code(&err);
 	}
 	printf("%s/server is for fc-watcher --bus-keys\n", argv[0]);
 	for (int i = 1; i < argc; i++)

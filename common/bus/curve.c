@@ -388,6 +388,19 @@ static bool lacks_end(const char *directory, const char *name)
 	return fd >= 0 && lseek(fd, -1, SEEK_END) >= 0 && read(fd, &last, 1) == 1 && last != '\n';
 }
 
+/* A key that exists is kept: somebody may use it. */
+static int check_new(const char *own, const char *name, const char *directory, struct error *err)
+{
+	cleanup_free char *path = mem_printf("%s/%s", own, name);
+
+	if (access(path, F_OK) < 0)
+		return 0;
+	return error_set(err,
+			 "found %s, expected a peer without keys: choose another NAME, or delete %s and its line in "
+			 "%s/server/clients",
+			 path, own, directory);
+}
+
 static int make_peer(const char *directory, const char *name, const char *server_public, struct error *err)
 {
 	cleanup_free char *own = mem_printf("%s/%s", directory, name);
@@ -398,7 +411,9 @@ static int make_peer(const char *directory, const char *name, const char *server
 
 	if (!is_name(name))
 		return error_set(err, "peer \"%s\": expected a name of letters, digits, - and _", name);
-	if (make_directory(own, err) < 0 || make_key(own, "client.secret", public, err) < 0 ||
+	if (check_new(own, "client.secret", directory, err) < 0 ||
+	    check_new(own, "server.public", directory, err) < 0 || make_directory(own, err) < 0 ||
+	    make_key(own, "client.secret", public, err) < 0 ||
 	    write_file(own, "server.public", O_EXCL, 0644, server_line, err) < 0)
 		return -1;
 	line = mem_printf("%s%s %s%s\n", lacks_end(server, "clients") ? "\n" : "", public, name, role_of(name));

@@ -62,7 +62,7 @@ run_wrong_kubeconfig() {
 
 # The exit status tells an unusable start from trouble on the way, in each program; and nothing listens before.
 run_wrong_flags() {
-    local program wrong
+    local program wrong status=0
     for wrong in "--http 127.0.0.1:99999" "--http 0.0.0.0:0" "--bus bogus --workers 0" "--bus bogus" "--reconciler /nonexist" \
         "--workers-http 127.0.0.1:99999"; do
         # shellcheck disable=SC2086 # words
@@ -70,6 +70,10 @@ run_wrong_flags() {
         [[ $wrong != "--reconciler"* ]] || expect_match "the flag" "$said" '\] .*--reconciler /nonexist: cannot execute it'
         [[ $wrong == *bogus ]] || expect "what listens with $wrong" "$(grep -c 'the bus listens' <<<"$said")" 0
     done
+    "$BUILD/fc-watcher" keygen "$RUN/out/$scenario.keys" >/dev/null
+    said=$("$BUILD/fc-watcher" keygen "$RUN/out/$scenario.keys" 2>&1) || status=$?
+    expect "exit status of a second keygen" "$status" 2
+    expect_match "a second keygen" "$said" "found .*keys/reconciler/client.secret, expected a peer without keys: choose another NAME"
     for program in fc-reconciler fc-barrier fc-jobs; do
         for wrong in "--http 127.0.0.1:99999" "--http 0.0.0.0:0" "--bus bogus" "--address ftp://x" "--kubeconfig /nonexist" \
             "--tls-cert x"; do
