@@ -102,6 +102,14 @@ const char *state_brief(const char *state)
 	return state + sizeof(common) - 1;
 }
 
+bool task_view_failed(const struct task_status *task)
+{
+	const struct completion *completion = task->attempt.completion;
+
+	return !task->deletion_pending && task->state == STATE_COMPLETED && completion != NULL &&
+	       !completion->succeeded && completion->code != CODE_FRAMEWORK_ATTEMPT_COMPLETION;
+}
+
 static void count_task(const struct task_status *task, struct task_counts *counts)
 {
 	if (task->deletion_pending)
@@ -111,12 +119,10 @@ static void count_task(const struct task_status *task, struct task_counts *count
 		counts->ready++;
 	if (task->state == STATE_RUNNING)
 		counts->running++;
-	if (task->state == STATE_COMPLETED && task->attempt.completion != NULL) {
-		if (task->attempt.completion->succeeded)
-			counts->succeeded++;
-		else if (task->attempt.completion->code != CODE_FRAMEWORK_ATTEMPT_COMPLETION)
-			counts->failed++;
-	}
+	if (task->state == STATE_COMPLETED && task->attempt.completion != NULL && task->attempt.completion->succeeded)
+		counts->succeeded++;
+	if (task_view_failed(task))
+		counts->failed++;
 }
 
 struct task_counts framework_view_count(const struct framework_view *view)

@@ -47,6 +47,8 @@ struct task_counts {
 	size_t failed;
 };
 struct task_counts framework_view_count(const struct framework_view *view);
+/* Whether it counts as failed there. */
+bool task_view_failed(const struct task_status *task);
 
 /* status.attemptStatus.taskRoleStatuses[].taskStatuses[] of that role and index, or NULL. */
 const struct task_status *framework_view_task(const struct framework_view *view, const char *role, int64_t index);

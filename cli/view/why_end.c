@@ -255,6 +255,68 @@ static void say_trigger(const struct completion_trigger *trigger, struct why *wh
 		why_say(why, "%s.", trigger->message);
 }
 
+static void advise_again(struct why *why, const struct inquiry *inquiry)
+{
+	why_change(why, inquiry, "To run it again as a new Framework:", "framework retry", "");
+}
+
+/* The failed Task that ended first, of *role and *index; NULL: none failed. */
+static const struct task_status *first_failed(const struct framework_view *framework, const char **role, size_t *index)
+{
+	const struct framework_attempt_status *attempt = &framework->status.attempt;
+	const struct task_status *found = NULL;
+
+	for (size_t i = 0; i < attempt->role_count; i++)
+		for (size_t j = 0; j < attempt->roles[i].task_count; j++) {
+			const struct task_status *task = &attempt->roles[i].tasks[j];
+
+			if (!task_view_failed(task) ||
+			    (found != NULL && found->completion_time <= task->completion_time))
+				continue;
+			found = task;
+			*role = attempt->roles[i].name;
+			*index = j;
+		}
+	return found;
+}
+
+/* Tasks may fail in a Framework that succeeds (CONTRACT.md §10.2). If no policy decided, nobody may have meant that. */
+static void say_failed_tasks(const struct inquiry *inquiry, const struct completion *completion, struct why *why)
+{
+	const struct framework_view *framework = inquiry->framework;
+	const struct task_counts counts = framework_view_count(framework);
+	const char *name = "";
+	size_t index = 0;
+	const struct task_status *task = first_failed(framework, &name, &index);
+	int at = task == NULL || !framework->has_spec ? -1 : framework_spec_find_role(&framework->spec, name);
+	int least = at < 0 ? 0 : (int)framework->spec.roles[at].min_failed_tasks;
+
+	if (task == NULL)
+		return;
+	if (counts.total == 1)
+		why_say(why, "This Task, %s[%zu], failed", name, index);
+	else
+		why_say(why, "%zu of its %zu Tasks failed, %s%s[%zu]", counts.failed, counts.total,
+			counts.failed == 1 ? "" : "first ", name, index);
+	why_say(why, "with code %d (%s).", (int)task->attempt.completion->code, task->attempt.completion->phrase);
+	if (at < 0)
+		return;
+	if (least > 0)
+		why_say(why, "The minFailedTaskCount of TaskRole %s is %d.", name, least);
+	else
+		why_say(why, "TaskRole %s has no minFailedTaskCount: its failed Tasks do not fail the Framework.",
+			name);
+	if (least > 0 || completion->trigger == NULL ||
+	    strncmp(completion->trigger->message, "CompletedTaskCount ", strlen("CompletedTaskCount ")) != 0)
+		return;
+	why_advise(why,
+		   "If one failed Task is to fail the Framework, set minFailedTaskCount: 1 in the "
+		   "frameworkAttemptCompletionPolicy of TaskRole %s, and run it again.",
+		   name);
+	why_edit(why, inquiry);
+	advise_again(why, inquiry);
+}
+
 bool why_ended(const struct inquiry *inquiry, struct why *why)
 {
 	const struct framework_view *framework = inquiry->framework;
@@ -274,6 +336,7 @@ bool why_ended(const struct inquiry *inquiry, struct why *why)
 			say_trigger(completion->trigger, why);
 		else
 			why_say(why, "%s.", completion->diagnostics);
+		say_failed_tasks(inquiry, completion, why);
 	} else if (completion->code == CODE_STOP_FRAMEWORK_REQUESTED) {
 		why->kind = "stopped";
 		why_brief(why, "stopped");
@@ -298,6 +361,6 @@ bool why_ended(const struct inquiry *inquiry, struct why *why)
 	if (inquiry->events != NULL && !completion->succeeded)
 		why_fact_event(why, inquiry, event_views_latest(inquiry->events, "FrameworkCompleted", 0, NULL));
 	if (!completion->succeeded)
-		why_change(why, inquiry, "To run it again as a new Framework:", "framework retry", "");
+		advise_again(why, inquiry);
 	return true;
 }

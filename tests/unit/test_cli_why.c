@@ -323,6 +323,82 @@ static void test_triggers(void **state)
 	}
 }
 
+/* Tasks that failed in a Framework that succeeded. */
+static void test_failed_tasks(void **state)
+{
+	static const char failed[] =
+		"{'code':1,'phrase':'ContainerUnrecognizedFailed','type':{'name':'Failed','attributes':[]},"
+		"'diagnostics':'d'}";
+	static const struct {
+		const char *policy, *message, *words;
+		bool advised;
+	} rows[] = {
+		{"'frameworkAttemptCompletionPolicy':{}",
+		 "CompletedTaskCount 1 has reached TotalTaskCount 1 and no user specified conditions",
+		 "decided before. This Task, a[0], failed with code 1 (ContainerUnrecognizedFailed). TaskRole a "
+		 "has no minFailedTaskCount: its failed Tasks do not fail the Framework.",
+		 true},
+		{"'frameworkAttemptCompletionPolicy':{'minFailedTaskCount':2}",
+		 "CompletedTaskCount 1 has reached TotalTaskCount 1 and no user specified conditions",
+		 "(ContainerUnrecognizedFailed). The minFailedTaskCount of TaskRole a is 2.", false},
+		{"'frameworkAttemptCompletionPolicy':{'minSucceededTaskCount':1}",
+		 "SucceededTaskCount 1 has reached MinSucceededTaskCount 1 in the TaskRole",
+		 "minSucceededTaskCount is 1. This Task, a[0], failed", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		cleanup_free char *spec = mem_printf("'taskRoles':[{'name':'a','taskNumber':1,%s}]", rows[i].policy);
+		cleanup_free char *completion = mem_printf(
+			"{'code':0,'phrase':'Succeeded','type':{'name':'Succeeded','attributes':[]},"
+			"'diagnostics':'d','trigger':{'message':'%s','taskRoleName':'a','taskIndex':0}}",
+			rows[i].message);
+		struct cli_world w;
+		struct why why;
+
+		begin_ended(&w, spec, completion, failed);
+		explain(&w, &why, "succeeded", rows[i].words);
+		assert_int_equal(why.advice_count, rows[i].advised ? 3 : 0);
+		if (rows[i].advised) {
+			assert_contains(why.advice[0].text, "set minFailedTaskCount: 1 in the frameworkAttempt");
+			assert_string_equal(why.advice[1].command, "kubectl edit framework f -n ns");
+			assert_string_equal(why.advice[2].command, "kubectl framework retry f -n ns");
+		}
+		done(&w, &why);
+	}
+}
+
+/* The one that ended first is named, and none that the end of the attempt ended. */
+static void test_first_failed(void **state)
+{
+	static const char completion[] = ",'completionStatus':{'code':%d,'phrase':'P','type':{'name':'Failed','"
+					 "attributes':[]},'diagnostics':'d'}";
+	static const int codes[] = {-220, 3, 4};
+	static const int64_t ended[] = {CLI_NOW - 9, CLI_NOW - 5, CLI_NOW - 7};
+	cleanup_buf struct buf tasks = {0};
+	cleanup_free char *role = NULL, *status = NULL;
+	struct cli_world w;
+	struct why why;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(codes); i++) {
+		cleanup_free char *more = mem_printf(completion, codes[i]);
+		cleanup_free char *task = cli_task(i, "Completed", more);
+
+		buf_printf(&tasks, "%s%s", i == 0 ? "" : ",", task);
+	}
+	role = cli_role("a", tasks.data);
+	status = cli_status("Completed", "",
+			    "'completionStatus':{'code':0,'phrase':'Succeeded','type':{'name':'Succeeded',"
+			    "'attributes':[]},'diagnostics':'d'},",
+			    role);
+	cli_world_begin(&w, ONE_ROLE, status);
+	for (size_t i = 0; i < ARRAY_LEN(codes); i++)
+		w.framework.status.attempt.roles[0].tasks[i].completion_time = ended[i];
+	explain(&w, &why, "succeeded", "2 of its 3 Tasks failed, first a[2] with code 4 (P).");
+	done(&w, &why);
+}
+
 static void test_json(void **state)
 {
 	cleanup_json json_t *value = NULL;
@@ -342,11 +418,14 @@ static void test_json(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nobody),     cmocka_unit_test(test_stale),      cmocka_unit_test(test_left_alone),
-		cmocka_unit_test(test_held),       cmocka_unit_test(test_config_map), cmocka_unit_test(test_delay),
-		cmocka_unit_test(test_deleting),   cmocka_unit_test(test_failed),     cmocka_unit_test(test_long_words),
-		cmocka_unit_test(test_classified), cmocka_unit_test(test_good_ends),  cmocka_unit_test(test_triggers),
-		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_nobody),       cmocka_unit_test(test_stale),
+		cmocka_unit_test(test_left_alone),   cmocka_unit_test(test_held),
+		cmocka_unit_test(test_config_map),   cmocka_unit_test(test_delay),
+		cmocka_unit_test(test_deleting),     cmocka_unit_test(test_failed),
+		cmocka_unit_test(test_long_words),   cmocka_unit_test(test_classified),
+		cmocka_unit_test(test_good_ends),    cmocka_unit_test(test_triggers),
+		cmocka_unit_test(test_json),         cmocka_unit_test(test_failed_tasks),
+		cmocka_unit_test(test_first_failed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
