@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/follow.h"
 #include "cli/show.h"
+#include "cli/view/framework.h"
 #include "cli/view/read.h"
 #include "common/base/mem.h"
 #include "common/framework/names.h"
@@ -22,14 +23,31 @@ bool is_completed(const json_t *object)
 	return strcmp(view_text(json_object_get(object, "status"), "state"), attempt_state_name(STATE_COMPLETED)) == 0;
 }
 
-void note_change(struct cli *cli, const json_t *object)
+/* The controller leaves a malformed Framework alone (CONTRACT.md §2.14). */
+static void note_malformed(struct cli *cli, json_t *object, const char *name)
+{
+	cleanup_free char *why = command_hint(&cli->options, cli->ns, "framework", "why", name, NULL);
+	struct framework_view view;
+
+	if (framework_view_read(object, &view, NULL) == 0 && view.problem != NULL)
+		cli_note(cli,
+			 "Framework %s is malformed (%s): the controller does not act on it until somebody corrects "
+			 "the field; %s shows what to do",
+			 name, view.problem, why);
+	framework_view_free(&view);
+}
+
+void note_change(struct cli *cli, json_t *object)
 {
 	const char *name = view_text(json_object_get(object, "metadata"), "name");
 	const json_t *owner = view_controller(object);
 
-	if (is_completed(object))
+	if (is_completed(object)) {
 		cli_note(cli, "Framework %s is already Completed: this change has no effect", name);
-	else if (owner != NULL)
+		return;
+	}
+	note_malformed(cli, object, name);
+	if (owner != NULL)
 		cli_note(cli,
 			 "Framework %s is controlled by %s %s, whose controller may undo this: change that %s instead",
 			 name, view_text(owner, "kind"), view_text(owner, "name"), view_text(owner, "kind"));

@@ -1,6 +1,7 @@
 /* kubectl framework stop, start, suspend, resume, scale and retry: what they note, and what they refuse. */
 #define _GNU_SOURCE
 #include "tests/unit/cli_commands.h"
+#include "tests/unit/cli_world.h"
 
 #define CONTROLLED                                                                       \
 	",'ownerReferences':[{'kind':'Person','name':'p'},{'kind':'TFJob','name':'t-w0'" \
@@ -8,15 +9,17 @@
 
 static const char *metadata; /* more members of it */
 static const char *framework_state;
+static const char *members = ""; /* more members of spec */
 
 /* The Framework as it is, whatever is changed. */
 static void serve(struct world *w, struct http_conn *conn)
 {
+	cleanup_free char *status = cli_status(framework_state, "", "", "");
 	cleanup_free char *text = mem_printf(
 		"{'apiVersion':'frameworkcontroller.microsoft.com/v1','kind':'Framework','metadata':{'name':'f',"
-		"'namespace':'ns','uid':'u'%s},'spec':{'taskRoles':[{'name':'a','taskNumber':2,"
-		"'frameworkAttemptCompletionPolicy':{'minSucceededTaskCount':2}}]},'status':{'state':'%s'}}",
-		metadata, framework_state);
+		"'namespace':'ns','uid':'u'%s},'spec':{%s'taskRoles':[{'name':'a','taskNumber':2,"
+		"'frameworkAttemptCompletionPolicy':{'minSucceededTaskCount':2}}]},'status':%s}",
+		metadata, members, status);
 
 	assert_string_equal(conn->path, FRAMEWORKS "/f");
 	w->asked += strcmp(conn->method, "GET") != 0;
@@ -63,6 +66,33 @@ static void test_completed(void **state)
 		assert_string_equal(w.err, note);
 		end(&w);
 	}
+}
+
+/* The controller does nothing before the field is correct, unless the Framework is over. */
+static void test_malformed(void **state)
+{
+	static const char note[] =
+		"note: Framework f is malformed (spec.retryPolicy.maxRetryCount is \"x\", expected an integer in ";
+
+	(void)state;
+	metadata = "";
+	members = "'retryPolicy':{'maxRetryCount':'x'},";
+	for (int completed = 0; completed < 2; completed++) {
+		framework_state = completed ? "Completed" : "AttemptRunning";
+		for (size_t i = 0; i < ARRAY_LEN(changes); i++) {
+			cleanup_free char *hint = NULL;
+			struct world w;
+
+			begin(&w, serve);
+			assert_int_equal(run(&w, changes[i][0], "f", changes[i][1], NULL), CLI_DONE);
+			hint = mem_printf("corrects the field; kubectl framework why f -n ns --kubeconfig %s shows",
+					  w.kubeconfig);
+			assert_int_equal(strstr(w.err, note) != NULL, !completed);
+			assert_int_equal(strstr(w.err, hint) != NULL, !completed);
+			end(&w);
+		}
+	}
+	members = "";
 }
 
 /* A copy would be nobody's. */
@@ -146,9 +176,8 @@ static void test_hints(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_controlled),
-		cmocka_unit_test(test_completed),
-		cmocka_unit_test(test_retry_refused),
+		cmocka_unit_test(test_controlled), cmocka_unit_test(test_completed),
+		cmocka_unit_test(test_malformed),  cmocka_unit_test(test_retry_refused),
 		cmocka_unit_test(test_hints),
 	};
 
