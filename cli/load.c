@@ -33,12 +33,24 @@ static void take_event(void *arg, json_t *object)
 	event_views_add(arg, object);
 }
 
+/* A watcher that moved to another namespace has left a released Lease behind. */
+static bool is_livelier(const json_t *lease, const json_t *other)
+{
+	const json_t *spec = json_object_get(lease, "spec"), *others = json_object_get(other, "spec");
+	bool held = *view_text(spec, "holderIdentity") != '\0',
+	     other_held = *view_text(others, "holderIdentity") != '\0';
+
+	return held != other_held ? held : json_time(spec, "renewTime") > json_time(others, "renewTime");
+}
+
 static void take_lease(void *arg, json_t *object)
 {
 	json_t **lease = arg;
 
-	if (*lease == NULL)
-		*lease = json_incref(object);
+	if (*lease != NULL && !is_livelier(object, *lease))
+		return;
+	json_decref(*lease);
+	*lease = json_incref(object);
 }
 
 /* 0 also if it is forbidden, which is noted once for a kind. */

@@ -419,6 +419,42 @@ static void test_many_logs(void **state)
 	end(&w);
 }
 
+/* ---- several Leases ---------------------------------------------------------------------------------------------- */
+
+/* One that a former watcher released, one whose holder is gone, and the live one. */
+static void serve_leases(struct world *w, struct http_conn *conn)
+{
+	static const char leases[] =
+		"{'metadata':{'resourceVersion':'5'},'items':["
+		"{'metadata':{'namespace':'a','name':'frameworkcontroller'},'spec':{'holderIdentity':'',"
+		"'renewTime':'2026-01-03T00:00:00.000000Z'}},"
+		"{'metadata':{'namespace':'b','name':'frameworkcontroller'},'spec':{'holderIdentity':'gone',"
+		"'renewTime':'2026-01-01T00:00:00.000000Z'}},"
+		"{'metadata':{'namespace':'c','name':'frameworkcontroller'},'spec':{'holderIdentity':'live',"
+		"'renewTime':'2026-01-02T00:00:00.000000Z','leaseDurationSeconds':2000000000}},"
+		"{'metadata':{'namespace':'d','name':'frameworkcontroller'},'spec':{}}]}";
+
+	(void)w;
+	if (strstr(conn->path, "/leases") != NULL)
+		reply(conn, 200, leases);
+	else if (strstr(conn->path, "/frameworks/f") != NULL)
+		reply(conn, 200, "{'metadata':{'name':'f','namespace':'ns','uid':'u'},'spec':{'taskRoles':[]}}");
+	else
+		reply(conn, 200, LIST(""));
+}
+
+static void test_leases(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin(&w, serve_leases);
+	assert_int_equal(run(&w, "why", "f", NULL), CLI_DONE);
+	assert_contains(w.out, "Lease c/frameworkcontroller");
+	assert_contains(w.out, "fc-watcher live leads");
+	end(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -427,6 +463,7 @@ int main(void)
 		cmocka_unit_test(test_bad_selector),  cmocka_unit_test(test_refused_watch),
 		cmocka_unit_test(test_watch_retried), cmocka_unit_test(test_scale_lost),
 		cmocka_unit_test(test_many_logs),     cmocka_unit_test(test_late_status),
+		cmocka_unit_test(test_leases),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
