@@ -29,12 +29,14 @@ static bool is_own(const struct inquiry *inquiry, const struct pod_view *pod, co
 	       strcmp(view_text(annotations, FC_TASK_ATTEMPT_ID), task_attempt) == 0;
 }
 
-/* A Pod that was made for an attempt of a Framework of this name. */
+/* A Pod that was made for an attempt of a Framework of this name, and that goes by itself: it is being deleted, or the
+ * garbage collector deletes it after its controller. An orphan stays (kubectl delete --cascade=orphan). */
 static bool is_former(const struct inquiry *inquiry, const struct pod_view *pod)
 {
 	const json_t *annotations = json_path(pod->object, "metadata", "annotations", NULL);
 
-	return strcmp(view_text(annotations, FC_FRAMEWORK_NAME), inquiry->framework->name) == 0;
+	return strcmp(view_text(annotations, FC_FRAMEWORK_NAME), inquiry->framework->name) == 0 &&
+	       (pod->deletion_time != 0 || *pod->controller_uid != '\0');
 }
 
 void role_wait_read(const struct inquiry *inquiry, const struct role_status *role, struct role_wait *out)
@@ -89,7 +91,8 @@ static struct task_wait creation_of(const struct role_wait *role, const struct p
 
 	if (pod != NULL) {
 		wait.kind = is_former(inquiry, pod) ? WAIT_FORMER : WAIT_FOREIGN;
-		wait.since = pod->creation_time;
+		if (pod->creation_time > wait.since)
+			wait.since = pod->creation_time;
 	} else if (role->unmet != NULL) {
 		depends(role, &wait);
 	} else {

@@ -207,6 +207,7 @@ static void test_status_behind(void **state)
 #define ANNOTATIONS(attempt)                                                                                 \
 	",'annotations':{'FC_FRAMEWORK_NAME':'f','FC_FRAMEWORK_UID':'u','FC_FRAMEWORK_ATTEMPT_ID':'" attempt \
 	"','FC_TASK_ATTEMPT_ID':'0'}"
+#define CONTROLLED ",'ownerReferences':[{'kind':'ConfigMap','name':'f-attempt','uid':'old','controller':true}]"
 	struct cli_world w;
 	struct why why;
 
@@ -216,9 +217,22 @@ static void test_status_behind(void **state)
 	explain(&w, &why, "scheduler", "2 Tasks, a[0,2], wait for the scheduler");
 	done(&w, &why);
 	begin_tasks(&w, "AttemptPreparing", ONE_ROLE, three("AttemptCreationPending", ""));
-	cli_world_pod(&w, "f-a-0", ANNOTATIONS("7"), "", "'phase':'Running'");
+	cli_world_pod(&w, "f-a-0", ANNOTATIONS("7") CONTROLLED, "", "'phase':'Running'");
 	explain(&w, &why, "former-pod", "Task a[0] waits until the Pod of a former attempt");
 	done(&w, &why);
+	begin_tasks(&w, "AttemptPreparing", ONE_ROLE, three("AttemptCreationPending", ""));
+	cli_world_pod(&w, "f-a-0", ANNOTATIONS("7") ",'deletionTimestamp':'" CLI_BEGIN "'", "", "'phase':'Running'");
+	explain(&w, &why, "former-pod", "Task a[0] waits until the Pod of a former attempt");
+	done(&w, &why);
+	/* nobody deletes an orphan; the Task has waited for a minute */
+	begin_tasks(&w, "AttemptPreparing", ONE_ROLE, three("AttemptCreationPending", ""));
+	w.framework.status.attempt.roles[0].tasks[0].transition_time = CLI_NOW - 60;
+	cli_world_pod(&w, "f-a-0", ANNOTATIONS("7"), "", "'phase':'Running'");
+	explain(&w, &why, "foreign-pod", "Task a[0] has no Pod, because another Pod");
+	assert_contains(why.advice[0].text, "and delete it");
+	assert_string_equal(fact(&why, "Tasks a[0]"), "foreign-pod for 60s");
+	done(&w, &why);
+#undef CONTROLLED
 #undef ANNOTATIONS
 }
 
