@@ -16,10 +16,13 @@ static enum tone tone_of_summary(const struct framework_view *view, const char *
 	return strcmp(kind, "running") == 0 || strcmp(kind, "succeeded") == 0 ? TONE_GOOD : TONE_WAITS;
 }
 
-/* The Framework alone does not show why these wait. */
-static bool is_vague(const char *kind)
+/* The Framework alone does not show why these wait: its Tasks, those that others of them wait for, or it as a whole for
+ * its ConfigMap. */
+static bool is_vague(const struct framework_view *view, const char *kind)
 {
-	return strcmp(kind, wait_row(WAIT_PENDING)->name) == 0 || strcmp(kind, wait_row(WAIT_CREATION)->name) == 0;
+	return strcmp(kind, wait_row(WAIT_PENDING)->name) == 0 || strcmp(kind, wait_row(WAIT_CREATION)->name) == 0 ||
+	       strcmp(kind, wait_row(WAIT_DEPENDS)->name) == 0 ||
+	       (strcmp(kind, "between") == 0 && view->status.state <= STATE_CREATION_REQUESTED);
 }
 
 void summary_read(const struct framework_view *view, const struct reasons *reasons, int64_t now, struct summary *out)
@@ -31,7 +34,7 @@ void summary_read(const struct framework_view *view, const struct reasons *reaso
 	struct why why;
 
 	why_explain(&inquiry, &why);
-	by_events = is_vague(why.kind);
+	by_events = is_vague(view, why.kind);
 	inquiry.events = by_events ? reasons_of(reasons, view->uid) : NULL;
 	if (inquiry.events != NULL) {
 		why_free(&why);

@@ -62,9 +62,17 @@ static void depends(const struct role_wait *role, struct task_wait *wait)
 		 depends_status_name(role->unmet->status));
 }
 
-/* By the latest Event that a row is about. */
-static void reported_creation(const struct inquiry *inquiry, const struct task_status *task, bool has_service,
-			      struct task_wait *wait)
+/* "Pod f-a-0 with uid …". */
+static bool names_pod(const char *message, const char *pod)
+{
+	size_t len = strlen(pod);
+
+	return strncmp(message, "Pod ", 4) == 0 && strncmp(message + 4, pod, len) == 0 && message[4 + len] == ' ';
+}
+
+/* By the latest Event that a row is about. pod: the name of the Task's Pod. */
+static void reported_creation(const struct inquiry *inquiry, const struct task_status *task, const char *pod,
+			      bool has_service, struct task_wait *wait)
 {
 	int64_t latest = task->attempt.start_time;
 
@@ -72,16 +80,18 @@ static void reported_creation(const struct inquiry *inquiry, const struct task_s
 		const struct event_view *event = &inquiry->events->list[i];
 		enum wait_kind kind = wait_kind_of_event(event->reason, event->message);
 
-		if (kind == WAIT_NONE || event->last_time < latest || (wait_row(kind)->service && has_service))
+		if (kind == WAIT_NONE || event->last_time < latest || (wait_row(kind)->service && has_service) ||
+		    (wait_row(kind)->pod && (inquiry->pods != NULL || !names_pod(event->message, pod))))
 			continue;
 		latest = event->last_time;
 		wait->kind = kind;
-		wait->message = event->message;
+		wait->message = wait_row(kind)->pod ? "" : event->message;
 	}
 }
 
-/* Why its Pod was not created. The Event of a refusal names the Pod that was refused, or stands for several. */
-static struct task_wait creation_of(const struct role_wait *role, const struct pod_view *pod,
+/* Why its Pod of that name was not created. The Event of a refusal names the Pod that was refused, or stands for
+ * several. */
+static struct task_wait creation_of(const struct role_wait *role, const struct pod_view *pod, const char *name,
 				    const struct task_status *task)
 {
 	const struct inquiry *inquiry = role->inquiry;
@@ -96,7 +106,7 @@ static struct task_wait creation_of(const struct role_wait *role, const struct p
 	} else if (role->unmet != NULL) {
 		depends(role, &wait);
 	} else {
-		reported_creation(inquiry, task, has_service, &wait);
+		reported_creation(inquiry, task, name, has_service, &wait);
 		if (inquiry->service != NULL && !has_service) {
 			wait.message = wait.kind == WAIT_FOREIGN_SERVICE ? wait.message : "";
 			wait.kind = WAIT_FOREIGN_SERVICE;
@@ -259,7 +269,7 @@ struct task_wait wait_of(const struct role_wait *role, size_t index)
 	case STATE_CREATION_PENDING:
 	case STATE_CREATION_REQUESTED:
 		return pod != NULL && is_own(inquiry, pod, task) ? preparing_of(inquiry, pod, task)
-								 : creation_of(role, pod, task);
+								 : creation_of(role, pod, name, task);
 	case STATE_PREPARING: return preparing_of(inquiry, pod, task);
 	case STATE_RUNNING:
 		if (pod != NULL && pod->crashing != NULL) {

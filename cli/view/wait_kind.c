@@ -70,6 +70,10 @@ static const struct wait_row rows[] = {
 				"names.",
 			.advice = "See whether somebody needs that Pod, and delete it: the controller never changes "
 				  "objects of others.",
+			.pod = true,
+			.events = {"NamingConflict"},
+			.begins = "Pod ",
+			.contains = " is controlled by ",
 		},
 	[WAIT_FORMER] =
 		{
@@ -79,6 +83,10 @@ static const struct wait_row rows[] = {
 			.many = "wait until Pods of a former attempt, or of a former Framework of this name, "
 				"are gone.",
 			.advice = "See why that Pod does not go: finalizers, or a node that is lost.",
+			.pod = true,
+			.events = {"NamingConflict"},
+			.begins = "Pod ",
+			.contains = ", of an earlier attempt or Framework of this name,",
 		},
 	[WAIT_FOREIGN_SERVICE] =
 		{

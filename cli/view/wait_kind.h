@@ -43,7 +43,8 @@ struct wait_row {
 	bool quotes_message; /* a message of Kubernetes follows */
 	bool describe;       /* kubectl describe of the Pod shows more */
 	bool edit;           /* a change of the spec ends it */
-	bool service;        /* does not hold once the Service of spec.network is the Framework's */
+	bool pod;     /* its Events are about the Task of the Pod that they name, and hold if Pods are not known */
+	bool service; /* does not hold once the Service of spec.network is the Framework's */
 	/* Tasks without a Pod wait for this if the latest Event of those that rows name has one of these reasons. NULL:
 	 * no Event reports it. */
 	const char *events[2];

@@ -308,28 +308,40 @@ static void describe_owner(const json_t *object, struct why *why, const char *so
 		why_fact(why, source, "is controlled by nobody");
 }
 
+/* Whether another ConfigMap has the name. If the ConfigMap is not known, the attempt's latest Event decides. */
+static bool config_map_is_foreign(const struct inquiry *inquiry, const struct event_view *conflict,
+				  const struct event_view *refused)
+{
+	if (inquiry->config_map != NULL)
+		return strcmp(controller_uid_of(inquiry->config_map), inquiry->framework->uid) != 0;
+	return !inquiry->config_map_known && inquiry->framework->status.state == STATE_CREATION_PENDING &&
+	       conflict != NULL && (refused == NULL || conflict->last_time >= refused->last_time);
+}
+
 bool why_config_map(const struct inquiry *inquiry, struct why *why)
 {
 	const struct framework_view *framework = inquiry->framework;
-	const struct event_view *refused = NULL;
+	int64_t since = framework->status.attempt.start_time;
+	const struct event_view *refused = NULL, *conflict = NULL;
 	cleanup_free char *source = mem_printf("ConfigMap %s-attempt", framework->name);
 	char ns[80];
 
 	if (framework->status.state != STATE_CREATION_PENDING && framework->status.state != STATE_CREATION_REQUESTED)
 		return false;
-	if (inquiry->events != NULL)
-		refused = event_views_latest(inquiry->events, "FailedCreateConfigMap",
-					     framework->status.attempt.start_time, NULL);
-	if (inquiry->config_map != NULL && strcmp(controller_uid_of(inquiry->config_map), framework->uid) != 0) {
+	if (inquiry->events != NULL) {
+		refused = event_views_latest(inquiry->events, "FailedCreateConfigMap", since, NULL);
+		conflict = event_views_latest(inquiry->events, "NamingConflict", since, source);
+	}
+	if (config_map_is_foreign(inquiry, conflict, refused)) {
 		why->kind = "foreign-config-map";
 		why_brief(why, "another %s", source);
 		why_say(why,
 			"Framework %s cannot start, because %s exists and is not its own. The controller needs this "
 			"name, does not change objects of others, and continues when the name is free.",
 			framework->name, source);
-		describe_owner(inquiry->config_map, why, source);
-		if (inquiry->events != NULL)
-			why_fact_event(why, inquiry, event_views_latest(inquiry->events, "NamingConflict", 0, NULL));
+		if (inquiry->config_map != NULL)
+			describe_owner(inquiry->config_map, why, source);
+		why_fact_event(why, inquiry, conflict);
 		why_advise(why, "See whether somebody needs it, and delete it:");
 		why_command(why, "kubectl delete configmap %s-attempt%s", framework->name, why_namespace(inquiry, ns));
 		return true;

@@ -155,7 +155,9 @@ static void explain_first(const struct inquiry *inquiry, const struct waiting_ta
 		describe_foreign(inquiry, group, why);
 	if (row->describe)
 		advise_describe(inquiry, group->pod, why);
-	for (size_t i = 0; inquiry->events != NULL && i < ARRAY_LEN(row->events) && row->events[i] != NULL; i++)
+	if (inquiry->events == NULL || row->pod) /* (describe_foreign() has the Event) */
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(row->events) && row->events[i] != NULL; i++)
 		why_fact_event(why, inquiry,
 			       event_views_latest(inquiry->events, row->events[i], 0,
 						  row->begins != NULL ? row->begins : row->contains));

@@ -120,7 +120,22 @@ static void test_config_map(void **state)
 	cli_world_event(&w, "FailedCreateConfigMap", "Failed to create f-attempt: exceeded quota: q");
 	w.inquiry.config_map = NULL;
 	explain(&w, &why, "quota", "exceeded quota: q");
+	why_free(&why);
 	json_decref(map);
+	/* who does not know the ConfigMap believes the latest Event of this attempt */
+	cli_world_event(&w, "NamingConflict", "ConfigMap f-attempt with uid x is controlled by nobody");
+	explain(&w, &why, "quota", "exceeded quota: q");
+	why_free(&why);
+	w.inquiry.config_map_known = false;
+	explain(&w, &why, "foreign-config-map", "ConfigMap f-attempt exists and is not its own");
+	assert_contains(fact(&why, "Event NamingConflict"), "is controlled by nobody");
+	assert_string_equal(why.brief, "another ConfigMap f-attempt");
+	why_free(&why);
+	w.events.list[1].last_time -= 1;
+	explain(&w, &why, "quota", "exceeded quota: q");
+	why_free(&why);
+	w.events.list[1].last_time = w.events.list[0].last_time = CLI_NOW - 2 * 3600;
+	explain(&w, &why, "between", "takes the next step by itself");
 	done(&w, &why);
 }
 

@@ -138,6 +138,33 @@ static void test_creation(void **state)
 	done(&w, &why);
 }
 
+/* Lists do not know the Pods: the Event is about the Task of the Pod that it names. Who knows the Pods believes these.
+ */
+static void test_reported_pod(void **state)
+{
+	struct cli_world w;
+	struct why why;
+
+	(void)state;
+	begin_tasks(&w, "AttemptPreparing", ONE_ROLE, three("AttemptCreationPending", ""));
+	cli_world_event(&w, "NamingConflict",
+			"Pod f-a-10 with uid x is controlled by nobody and not by this Framework");
+	cli_world_event(&w, "NamingConflict", "Pod f-a-1 with uid x is controlled by nobody and not by this Framework");
+	explain(&w, &why, "creation", "3 Tasks, a[0..2], get their Pods");
+	why_free(&why);
+	w.inquiry.pods = NULL;
+	explain(&w, &why, "foreign-pod", "Task a[1] has no Pod, because another Pod");
+	assert_string_equal(fact(&why, "Tasks a[1]"), "foreign-pod for 60m");
+	assert_string_equal(fact(&why, "Tasks a[0,2]"), "creation for 60m");
+	assert_contains(fact(&why, "Event NamingConflict"), "Pod f-a-1 with uid x");
+	why_free(&why);
+	cli_world_event(
+		&w, "NamingConflict",
+		"Pod f-a-1 with uid x, of an earlier attempt or Framework of this name, still exists 60 s after");
+	explain(&w, &why, "former-pod", "Task a[1] waits until the Pod of a former attempt");
+	done(&w, &why);
+}
+
 /* Role b waits for role a, of which a[0] has been Running once, and a[1] has not. */
 static void test_depends(void **state)
 {
@@ -417,14 +444,14 @@ static void test_many_groups(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_images),        cmocka_unit_test(test_room),
-		cmocka_unit_test(test_unnoticed),     cmocka_unit_test(test_barrier),
-		cmocka_unit_test(test_creation),      cmocka_unit_test(test_other_waits),
-		cmocka_unit_test(test_status_behind), cmocka_unit_test(test_depends),
-		cmocka_unit_test(test_service),       cmocka_unit_test(test_without_rights),
-		cmocka_unit_test(test_crash),         cmocka_unit_test(test_init_crash),
-		cmocka_unit_test(test_sidecar),       cmocka_unit_test(test_many_groups),
-		cmocka_unit_test(test_stale_report),
+		cmocka_unit_test(test_images),         cmocka_unit_test(test_room),
+		cmocka_unit_test(test_unnoticed),      cmocka_unit_test(test_barrier),
+		cmocka_unit_test(test_creation),       cmocka_unit_test(test_reported_pod),
+		cmocka_unit_test(test_other_waits),    cmocka_unit_test(test_status_behind),
+		cmocka_unit_test(test_depends),        cmocka_unit_test(test_service),
+		cmocka_unit_test(test_without_rights), cmocka_unit_test(test_crash),
+		cmocka_unit_test(test_init_crash),     cmocka_unit_test(test_sidecar),
+		cmocka_unit_test(test_many_groups),    cmocka_unit_test(test_stale_report),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

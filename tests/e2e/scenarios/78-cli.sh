@@ -82,6 +82,8 @@ run_cli_why_waits() {
     expect_why foreign foreign-pod '1 of the 2 Tasks of Framework foreign run\. Task a\[0\] has no Pod, because another Pod'
     expect_match "evidence" "$(evidence foreign "Event NamingConflict")" 'Pod foreign-a-0 with uid .* is controlled by nobody'
     expect_why taken foreign-config-map 'ConfigMap taken-attempt exists and is not its own'
+    expect_match "list of taken" "$(fw list taken --no-headers)" ' another ConfigMap taken-attempt$'
+    expect_match "list of foreign" "$(fw list foreign --no-headers)" ' foreign-pod: a\[0\]$'
     expect_why waits not-started 'spec.executionType is Create'
     expect_why rests suspended 'none of its Pods exists'
     expect_why others managed-by-another 'example\.com/other'
