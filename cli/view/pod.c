@@ -54,6 +54,7 @@ static void read_init(struct pod_view *pod)
 		    strcmp(view_text(spec, "restartPolicy"), "Always") == 0)
 			continue;
 		pod->init = name;
+		pod->init_start = json_time(json_path(status, "state", "running", NULL), "startedAt");
 		pod->in_barrier = strstr(name, BARRIER) != NULL || strstr(view_text(spec, "image"), BARRIER) != NULL;
 		return;
 	}

@@ -26,6 +26,7 @@ struct pod_view {
 	char *gates;          /* names of scheduling gates, separated by commas; "" if there are none */
 	char *finalizers;     /* likewise */
 	const char *init;     /* the init container that runs; NULL: none */
+	int64_t init_start;   /* unix seconds: when that one was started; 0: unknown */
 	bool in_barrier;      /* that one is frameworkbarrier (CONTRACT.md §16) */
 	const char *creating; /* a container waits with a reason that passes by itself: ContainerCreating, … */
 	const char *crashing; /* a container of a Pod that ran waits with this reason: CrashLoopBackOff */

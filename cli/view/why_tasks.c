@@ -95,6 +95,49 @@ static const struct waiting_tasks *group_of(const struct waiting_list *groups, e
 	return NULL;
 }
 
+/* frameworkbarrier asks every 12 s at most by default (barrier/README.md). */
+enum { BARRIER_SLOW_SEC = 20 };
+
+/* When the last Task reached the barrier, or passed it: by then, all had an IP. */
+static int64_t barrier_full_since(const struct inquiry *inquiry)
+{
+	const struct framework_attempt_status *attempt = &inquiry->framework->status.attempt;
+	const struct pod_view *pod, *next;
+	int64_t since = 0;
+
+	for (size_t i = 0; i < attempt->role_count; i++)
+		for (size_t j = 0; j < attempt->roles[i].task_count; j++)
+			if (attempt->roles[i].tasks[j].transition_time > since)
+				since = attempt->roles[i].tasks[j].transition_time;
+	HASH_ITER(hh, inquiry->pods->by_name, pod, next) {
+		if (pod->init_start > since)
+			since = pod->init_start;
+	}
+	return since;
+}
+
+/* Every Task has an IP, and the barrier does not let them go: mostly, its Pods have no right to read the Framework. */
+static void advise_barrier(const struct inquiry *inquiry, const struct waiting_tasks *held, struct why *why)
+{
+	const struct pod_view *pod = pod_views_find(inquiry->pods, held->pod);
+	const char *ns = inquiry->framework->ns, *account = "";
+	char option[80];
+
+	if (pod != NULL)
+		account = view_text(json_object_get(pod->object, "spec"), "serviceAccountName");
+	why_say(why, "Every Task has one, but frameworkbarrier has not let them go: it may not be able to read the "
+		     "Framework.");
+	why_advise(why, "Read the log of frameworkbarrier:");
+	why_command(why, "kubectl framework logs %s -c %s%s", inquiry->framework->name, held->reason,
+		    why_namespace(inquiry, option));
+	why_advise(why, "If it contains 403, the service account of the Pods has no right to get Frameworks. Ask a "
+			"cluster administrator for this RoleBinding (manifests/README.md, Rights):");
+	why_command(why,
+		    "kubectl create rolebinding frameworkbarrier --clusterrole=frameworkbarrier "
+		    "--serviceaccount=%s:%s%s",
+		    ns, *account == '\0' ? "default" : account, option);
+}
+
 /* If Tasks are in the barrier: who holds them up. */
 static void describe_barrier(const struct inquiry *inquiry, const struct waiting_list *groups, struct why *why)
 {
@@ -114,7 +157,10 @@ static void describe_barrier(const struct inquiry *inquiry, const struct waiting
 				held->count);
 	} else {
 		why_fact(why, "Barrier", "every Task has an IP: frameworkbarrier lets its Pod go on when it asks next");
-		if (groups->list[0].kind == WAIT_BARRIER)
+		if (groups->list[0].kind == WAIT_BARRIER &&
+		    inquiry->now - barrier_full_since(inquiry) > BARRIER_SLOW_SEC)
+			advise_barrier(inquiry, held, why);
+		else if (groups->list[0].kind == WAIT_BARRIER)
 			why_say(why, "Every Task has one: the containers start as soon as frameworkbarrier has asked "
 				     "again.");
 	}

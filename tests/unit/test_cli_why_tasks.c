@@ -111,6 +111,38 @@ static void test_barrier(void **state)
 	done(&w, &why);
 }
 
+/* All have an IP, and the barrier has to ask once more: after a while, something is wrong. */
+static void test_barrier_stays(void **state)
+{
+#define IN_BARRIER(time)                                                                                               \
+	"'phase':'Pending','initContainerStatuses':[{'name':'frameworkbarrier','state':{'running':{'startedAt':'" time \
+	"'}}}]"
+	struct cli_world w;
+	struct why why;
+
+	(void)state;
+	begin_tasks(&w, "AttemptPreparing", ONE_ROLE, three("AttemptPreparing", ",'podIP':'10.0.0.1'"));
+	three_pods(&w, "", "'nodeName':'n','serviceAccountName':'gang'", IN_BARRIER("2026-01-01T00:59:30Z"),
+		   IN_BARRIER("2026-01-01T00:59:40Z"));
+	explain(&w, &why, "barrier", "Every Task has one: the containers start as soon as frameworkbarrier has asked");
+	assert_int_equal(why.advice_count, 0);
+	why_free(&why);
+	w.inquiry.now++;
+	explain(&w, &why, "barrier",
+		"until every Task of the Framework has an IP. Every Task has one, but frameworkbarrier has not let "
+		"them go: it may not be able to read the Framework.");
+	assert_int_equal(why.advice_count, 2);
+	assert_string_equal(why.advice[0].command, "kubectl framework logs f -c frameworkbarrier -n ns");
+	assert_string_equal(why.advice[1].command,
+			    "kubectl create rolebinding frameworkbarrier --clusterrole=frameworkbarrier "
+			    "--serviceaccount=ns:gang -n ns");
+	why_free(&why);
+	w.framework.status.attempt.roles[0].tasks[0].transition_time = w.inquiry.now - 20;
+	explain(&w, &why, "barrier", "as soon as frameworkbarrier has asked again.");
+	done(&w, &why);
+#undef IN_BARRIER
+}
+
 static void test_creation(void **state)
 {
 	struct cli_world w;
@@ -444,14 +476,15 @@ static void test_many_groups(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_images),         cmocka_unit_test(test_room),
-		cmocka_unit_test(test_unnoticed),      cmocka_unit_test(test_barrier),
-		cmocka_unit_test(test_creation),       cmocka_unit_test(test_reported_pod),
-		cmocka_unit_test(test_other_waits),    cmocka_unit_test(test_status_behind),
-		cmocka_unit_test(test_depends),        cmocka_unit_test(test_service),
-		cmocka_unit_test(test_without_rights), cmocka_unit_test(test_crash),
-		cmocka_unit_test(test_init_crash),     cmocka_unit_test(test_sidecar),
-		cmocka_unit_test(test_many_groups),    cmocka_unit_test(test_stale_report),
+		cmocka_unit_test(test_images),        cmocka_unit_test(test_room),
+		cmocka_unit_test(test_unnoticed),     cmocka_unit_test(test_barrier),
+		cmocka_unit_test(test_barrier_stays), cmocka_unit_test(test_creation),
+		cmocka_unit_test(test_reported_pod),  cmocka_unit_test(test_other_waits),
+		cmocka_unit_test(test_status_behind), cmocka_unit_test(test_depends),
+		cmocka_unit_test(test_service),       cmocka_unit_test(test_without_rights),
+		cmocka_unit_test(test_crash),         cmocka_unit_test(test_init_crash),
+		cmocka_unit_test(test_sidecar),       cmocka_unit_test(test_many_groups),
+		cmocka_unit_test(test_stale_report),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
