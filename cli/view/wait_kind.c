@@ -39,6 +39,19 @@ static const struct wait_row rows[] = {
 			.quotes_message = true,
 			.describe = true,
 		},
+	[WAIT_TEMPLATE] =
+		{
+			.name = "bad-template",
+			.one = "has no Pod, because its Pod template is wrong: the API server says",
+			.many = "have no Pods, because their Pod template is wrong: the API server says",
+			.advice =
+				"Correct the template: the next Pods are made from it. Until then every attempt fails.",
+			.quotes_message = true,
+			.edit = true,
+			.events = {"FailedCreatePod"},
+			/* the API server's words for the reasons BadRequest and Invalid */
+			.contains = {" cannot be handled as a Pod: ", "\" is invalid: "},
+		},
 	[WAIT_QUOTA] =
 		{
 			.name = "quota",
@@ -49,7 +62,7 @@ static const struct wait_row rows[] = {
 				  "end other work of the namespace, or ask for a larger quota.",
 			.quotes_message = true,
 			.events = {"FailedCreatePod"},
-			.contains = "exceeded quota",
+			.contains = {"exceeded quota"},
 		},
 	[WAIT_REFUSED] =
 		{
@@ -73,7 +86,7 @@ static const struct wait_row rows[] = {
 			.pod = true,
 			.events = {"NamingConflict"},
 			.begins = "Pod ",
-			.contains = " is controlled by ",
+			.contains = {" is controlled by "},
 		},
 	[WAIT_FORMER] =
 		{
@@ -86,7 +99,7 @@ static const struct wait_row rows[] = {
 			.pod = true,
 			.events = {"NamingConflict"},
 			.begins = "Pod ",
-			.contains = ", of an earlier attempt or Framework of this name,",
+			.contains = {", of an earlier attempt or Framework of this name,"},
 		},
 	[WAIT_FOREIGN_SERVICE] =
 		{
@@ -258,12 +271,13 @@ const struct wait_row *wait_row(enum wait_kind kind)
 
 static bool is_about(const struct wait_row *row, const char *reason, const char *message)
 {
-	bool named = false;
+	bool named = false, contains = row->contains[0] == NULL;
 
 	for (size_t i = 0; i < ARRAY_LEN(row->events) && row->events[i] != NULL; i++)
 		named = named || strcmp(row->events[i], reason) == 0;
-	return named && (row->begins == NULL || strncmp(message, row->begins, strlen(row->begins)) == 0) &&
-	       (row->contains == NULL || strstr(message, row->contains) != NULL);
+	for (size_t i = 0; i < ARRAY_LEN(row->contains) && row->contains[i] != NULL; i++)
+		contains = contains || strstr(message, row->contains[i]) != NULL;
+	return named && contains && (row->begins == NULL || strncmp(message, row->begins, strlen(row->begins)) == 0);
 }
 
 enum wait_kind wait_kind_of_event(const char *reason, const char *message)

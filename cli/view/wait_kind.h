@@ -11,6 +11,7 @@ enum wait_kind {
 	WAIT_NEVER_STARTS,    /* the kubelet can never start a container */
 	WAIT_START,           /* it fails, and tries again */
 	WAIT_CRASH,           /* a container ends again and again, and is started later each time */
+	WAIT_TEMPLATE,        /* the API server refuses the Pod: its template is wrong */
 	WAIT_QUOTA,           /* the API server refuses the Pod: a quota is exceeded */
 	WAIT_REFUSED,         /* it refuses the Pod for another reason, for now */
 	WAIT_FOREIGN,         /* another Pod has the name */
@@ -48,8 +49,8 @@ struct wait_row {
 	/* Tasks without a Pod wait for this if the latest Event of those that rows name has one of these reasons. NULL:
 	 * no Event reports it. */
 	const char *events[2];
-	const char *begins;   /* with this, the Event's message begins; NULL: anyhow */
-	const char *contains; /* this is in it; NULL: anything */
+	const char *begins;      /* with this, the Event's message begins; NULL: anyhow */
+	const char *contains[2]; /* one of these is in it; NULL: anything */
 };
 
 const struct wait_row *wait_row(enum wait_kind kind);

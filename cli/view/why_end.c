@@ -159,16 +159,56 @@ static void describe_pod(const struct completion *completion, struct why *why)
 	}
 }
 
-/* Whether a new Framework of the same spec would fail in the same way. */
-static bool fails_again(int32_t code)
+/* The Status with which the API server refused a Pod (CONTRACT.md §8.12). NULL: none. The caller decrefs. */
+static json_t *refusal_of(const struct completion *completion)
 {
+	static const char head[] = "Failed to create Pod: {";
+	const char *text = completion->diagnostics;
+	cleanup_json json_t *whole = NULL;
+
+	if (text == NULL || strncmp(text, head, strlen(head)) != 0)
+		return NULL;
+	text += strlen(head) - 1;
+	whole = json_parse(text, strlen(text), NULL);
+	return json_incref(json_object_get(whole, "ErrStatus"));
+}
+
+static void describe_diagnostics(const struct completion *completion, struct why *why)
+{
+	static const char source[] = "Diagnostics";
+	cleanup_json json_t *refusal = refusal_of(completion);
+	const char *message = view_text(refusal, "message"), *reason = view_text(refusal, "reason");
+
+	if (*message != '\0')
+		why_fact(why, source, "Failed to create Pod: %s%s%s", reason, *reason == '\0' ? "" : ": ", message);
+	else if (completion->diagnostics != NULL && *completion->diagnostics != '\0')
+		why_fact(why, source, "%s", completion->diagnostics);
+}
+
+/* The code whose meaning fits: a template with values of wrong types is refused as a BadRequest, which -310 does not
+ * tell from other refusals. */
+static int32_t meant_code(const struct completion *completion)
+{
+	cleanup_json json_t *refusal = refusal_of(completion);
+
+	return completion->code == CODE_POD_CREATION_UNKNOWN_ERROR &&
+			       strcmp(view_text(refusal, "reason"), "BadRequest") == 0
+		       ? CODE_POD_CREATION_PERMANENT_ERROR
+		       : completion->code;
+}
+
+bool why_fails_again(const struct completion *completion)
+{
+	int32_t code = meant_code(completion);
+
 	return code == CODE_POD_CREATION_PERMANENT_ERROR || code == CODE_POD_NEVER_STARTS ||
 	       code == CODE_ACTIVE_DEADLINE_EXCEEDED;
 }
 
-static void say_meaning(const struct inquiry *inquiry, int32_t code, struct why *why)
+static void say_meaning(const struct inquiry *inquiry, const struct completion *completion, struct why *why)
 {
 	const json_t *owner = view_controller(inquiry->framework->object);
+	int32_t code = meant_code(completion);
 	size_t i = 0;
 
 	while (i < ARRAY_LEN(meanings) && meanings[i].code != code)
@@ -182,7 +222,7 @@ static void say_meaning(const struct inquiry *inquiry, int32_t code, struct why 
 		why_say(why, "%s", meanings[i].meaning);
 	if (meanings[i].advice != NULL)
 		why_advise(why, "%s", meanings[i].advice);
-	if (fails_again(code))
+	if (why_fails_again(completion))
 		why_edit(why, inquiry);
 }
 
@@ -208,9 +248,9 @@ void why_completion(const struct inquiry *inquiry, const struct completion *comp
 	}
 	describe_classification(framework, completion, why);
 	describe_pod(details, why);
-	if (details->pod == NULL && completion->diagnostics != NULL && *completion->diagnostics != '\0')
-		why_fact(why, "Diagnostics", "%s", completion->diagnostics);
-	say_meaning(inquiry, completion->code, why);
+	if (details->pod == NULL)
+		describe_diagnostics(completion, why);
+	say_meaning(inquiry, completion, why);
 }
 
 /* ---- the end ----------------------------------------------------------------------------------------------------- */

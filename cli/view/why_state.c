@@ -380,7 +380,7 @@ bool why_retry_delay(const struct inquiry *inquiry, struct why *why)
 		 "retryDelaySec %lld, totalRetriedCount %d, accountableRetriedCount %d",
 		 (long long)status->retry.delay_sec, (int)status->retry.total, (int)status->retry.accountable);
 	why_completion(inquiry, completion, why);
-	why_advise(why, "Nothing needs to be done. To give up:");
+	why_advise(why, "%sTo give up:", why_fails_again(completion) ? "" : "Nothing needs to be done. ");
 	why_command(why, "kubectl framework stop %s%s", framework->name, why_namespace(inquiry, ns));
 	return true;
 }

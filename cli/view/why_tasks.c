@@ -176,6 +176,26 @@ static void describe_unnoticed(const struct inquiry *inquiry, struct why *why)
 		why_fact_event(why, inquiry, event_views_latest(inquiry->events, reasons[i], 0, NULL));
 }
 
+/* The latest Event of each reason that reports this kind. */
+static void describe_reports(const struct inquiry *inquiry, enum wait_kind kind, struct why *why)
+{
+	const struct wait_row *row = wait_row(kind);
+
+	for (size_t i = 0; i < ARRAY_LEN(row->events) && row->events[i] != NULL; i++) {
+		const struct event_view *latest = NULL;
+
+		for (size_t j = 0; inquiry->events != NULL && j < inquiry->events->count; j++) {
+			const struct event_view *event = &inquiry->events->list[j];
+
+			if (strcmp(event->reason, row->events[i]) == 0 &&
+			    wait_kind_of_event(event->reason, event->message) == kind &&
+			    (latest == NULL || event->last_time >= latest->last_time))
+				latest = event;
+		}
+		why_fact_event(why, inquiry, latest);
+	}
+}
+
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
 
 static void explain_first(const struct inquiry *inquiry, const struct waiting_tasks *group, struct why *why)
@@ -201,12 +221,8 @@ static void explain_first(const struct inquiry *inquiry, const struct waiting_ta
 		describe_foreign(inquiry, group, why);
 	if (row->describe)
 		advise_describe(inquiry, group->pod, why);
-	if (inquiry->events == NULL || row->pod) /* (describe_foreign() has the Event) */
-		return;
-	for (size_t i = 0; i < ARRAY_LEN(row->events) && row->events[i] != NULL; i++)
-		why_fact_event(why, inquiry,
-			       event_views_latest(inquiry->events, row->events[i], 0,
-						  row->begins != NULL ? row->begins : row->contains));
+	if (!row->pod) /* (describe_foreign() has the Event) */
+		describe_reports(inquiry, group->kind, why);
 }
 
 bool why_tasks_wait(const struct inquiry *inquiry, struct why *why)

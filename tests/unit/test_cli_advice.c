@@ -144,6 +144,44 @@ static void test_edit_first(void **state)
 	}
 }
 
+/* Values of wrong types in the template, and refusals by others, have one code. */
+static void test_refused(void **state)
+{
+	static const struct {
+		int code;
+		const char *status, *said, *meaning;
+		bool edit;
+	} rows[] = {
+		{CODE_POD_CREATION_UNKNOWN_ERROR, "\\'message\\':\\'cannot be handled\\',\\'reason\\':\\'BadRequest\\'",
+		 "Failed to create Pod: BadRequest: cannot be handled", "says that the Pod is invalid", true},
+		{CODE_POD_CREATION_UNKNOWN_ERROR, "\\'message\\':\\'denied\\',\\'reason\\':\\'Forbidden\\'",
+		 "Failed to create Pod: Forbidden: denied", "The API server refused the Pod.", false},
+		{CODE_POD_CREATION_PERMANENT_ERROR, "\\'message\\':\\'bad\\',\\'reason\\':\\'Invalid\\'",
+		 "Failed to create Pod: Invalid: bad", "says that the Pod is invalid", true},
+		{CODE_POD_CREATION_UNKNOWN_ERROR, "", "Failed to create Pod: {\"ErrStatus\":{}}",
+		 "The API server refused the Pod.", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		cleanup_free char *diagnostics = mem_printf("Failed to create Pod: {\\'ErrStatus\\':{%s}}",
+							    rows[i].status);
+		cleanup_free char *attempt = mem_printf(
+			"'completionStatus':{'code':%d,'phrase':'P','type':{'name':'Failed','attributes':[]},"
+			"'diagnostics':'%s'},",
+			rows[i].code, diagnostics);
+		cleanup_free char *status = cli_status("Completed", "", attempt, "");
+		struct cli_world w;
+		struct why why;
+
+		cli_world_begin(&w, ONE_ROLE, status);
+		explain(&w, &why, "failed", rows[i].meaning);
+		assert_string_equal(fact(&why, "Diagnostics"), rows[i].said);
+		assert_int_equal(advice_at(&why, "kubectl edit framework f -n ns") != -1, rows[i].edit);
+		done(&w, &why);
+	}
+}
+
 static void test_never_starts(void **state)
 {
 	struct cli_world w;
@@ -221,7 +259,7 @@ int main(void)
 		cmocka_unit_test(test_controlled_ended), cmocka_unit_test(test_controlled_stopped),
 		cmocka_unit_test(test_controlled_held),  cmocka_unit_test(test_edit_first),
 		cmocka_unit_test(test_never_starts),     cmocka_unit_test(test_scaled_to_none),
-		cmocka_unit_test(test_ending),
+		cmocka_unit_test(test_ending),           cmocka_unit_test(test_refused),
 	};
 
 	return cmocka_run_group_tests_name("cli_advice", tests, NULL, NULL);

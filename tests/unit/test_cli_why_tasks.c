@@ -145,6 +145,10 @@ static void test_barrier_stays(void **state)
 
 static void test_creation(void **state)
 {
+	static const char *const wrong[] = {
+		"Failed to create f-a-0: Pod in version v1 cannot be handled as a Pod: quantities must match",
+		"Failed to create f-a-0: Pod \\\"f-a-0\\\" is invalid: spec.containers[0].image: Required value",
+	};
 	struct cli_world w;
 	struct why why;
 
@@ -157,7 +161,16 @@ static void test_creation(void **state)
 	why_free(&why);
 	cli_world_event(&w, "FailedCreatePod", "Failed to create f-a-0: admission webhook denied");
 	explain(&w, &why, "creation-refused", "admission webhook denied");
+	assert_contains(fact(&why, "Event FailedCreatePod"), "admission webhook denied");
 	why_free(&why);
+	/* another attempt changes nothing in these */
+	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+		cli_world_event(&w, "FailedCreatePod", wrong[i]);
+		explain(&w, &why, "bad-template", "because their Pod template is wrong: the API server says Failed to");
+		assert_contains(fact(&why, "Event FailedCreatePod"), "Failed to create f-a-0: Pod ");
+		assert_string_equal(why.advice[1].command, "kubectl edit framework f -n ns");
+		why_free(&why);
+	}
 	cli_world_pod(&w, "f-a-1", "", "", "'phase':'Running'");
 	why_explain(&w.inquiry, &why);
 	assert_contains(fact(&why, "Tasks a[1]"), "foreign-pod");
