@@ -37,20 +37,39 @@ static void note_malformed(struct cli *cli, json_t *object, const char *name)
 	framework_view_free(&view);
 }
 
-void note_change(struct cli *cli, json_t *object)
+/* Another controller may undo the change; fc-jobs does not undo a stop (jobs/README.md). */
+static void note_controlled(struct cli *cli, const json_t *object, const char *done)
+{
+	const json_t *meta = json_object_get(object, "metadata");
+	const char *name = view_text(meta, "name"), *kind, *job;
+	const json_t *owner = view_controller(object);
+
+	if (owner == NULL)
+		return;
+	kind = view_text(owner, "kind");
+	job = view_text(owner, "name");
+	if (strcmp(done, "stopped") == 0 && *view_text(json_object_get(meta, "labels"), JOB_LABEL) != '\0')
+		cli_note(cli,
+			 "Framework %s is controlled by %s %s: that %s fails, because its Framework is stopped, and "
+			 "does "
+			 "not run again",
+			 name, kind, job, kind);
+	else
+		cli_note(cli,
+			 "Framework %s is controlled by %s %s, whose controller may undo this: change that %s instead",
+			 name, kind, job, kind);
+}
+
+void note_change(struct cli *cli, json_t *object, const char *done)
 {
 	const char *name = view_text(json_object_get(object, "metadata"), "name");
-	const json_t *owner = view_controller(object);
 
 	if (is_completed(object)) {
 		cli_note(cli, "Framework %s is already Completed: this change has no effect", name);
 		return;
 	}
 	note_malformed(cli, object, name);
-	if (owner != NULL)
-		cli_note(cli,
-			 "Framework %s is controlled by %s %s, whose controller may undo this: change that %s instead",
-			 name, view_text(owner, "kind"), view_text(owner, "name"), view_text(owner, "kind"));
+	note_controlled(cli, object, done);
 }
 
 /* Notes the field that still keeps the Framework from running. */
@@ -75,7 +94,7 @@ static int change_one(struct cli *cli, const struct change *change, const char *
 
 	if (code != 0)
 		return code;
-	note_change(cli, object);
+	note_change(cli, object, change->done);
 	if (!is_completed(object))
 		note_what_holds(cli, change->done, name, json_object_get(object, "spec"));
 	show_done(cli, object, change->done);

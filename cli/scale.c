@@ -82,7 +82,7 @@ static int scale(struct cli *cli, struct scale_wish *wishes, size_t count, struc
 	if (code != 0 && code != CLI_FORBIDDEN)
 		code = judge(cli, &scaling, code, err);
 	if (code == 0) {
-		note_change(cli, scaling.after);
+		note_change(cli, scaling.after, "scaled");
 		show_done(cli, scaling.after, "scaled");
 	}
 	json_decref(scaling.after);

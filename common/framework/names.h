@@ -29,6 +29,9 @@
 #define FC_POD_UID "FC_POD_UID"
 #define FC_TASK_ATTEMPT_INSTANCE_UID "FC_TASK_ATTEMPT_INSTANCE_UID"
 
+/* The label of every Framework that fc-jobs makes. Its value is the full name of the job's kind (jobs/README.md). */
+#define JOB_LABEL "frameworkcontroller.microsoft.com/job-kind"
+
 /* States of Frameworks and Tasks; the tables of allowed moves are in reconciler/sync/state.c. */
 enum attempt_state {
 	STATE_CREATION_PENDING,

@@ -8,6 +8,7 @@
 
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "common/framework/names.h"
 
 /* Between the retries of a Task, as the kubelet waits between restarts of a container: 10 s, doubling to 5 minutes,
  * anew after 10 minutes (https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#restart-policy). */

@@ -19,16 +19,13 @@ enum job_kind {
 /* The fixed names of a kind. */
 struct job_names {
 	const char *kind;
-	const char *api_version;   /* "kubeflow.org/v1" */
-	const char *resource;      /* "tfjobs" */
-	const char *full;          /* "tfjobs.kubeflow.org": the name of its CRD, and the value of JOB_LABEL */
-	const char *what;          /* for log lines */
+	const char *api_version; /* "kubeflow.org/v1" */
+	const char *resource;    /* "tfjobs" */
+	const char *full;        /* "tfjobs.kubeflow.org": the name of its CRD, and the value of JOB_LABEL (names.h) */
+	const char *what;        /* for log lines */
 	const char *operator_name; /* of the label training.kubeflow.org/operator-name; NULL: has none */
 };
 const struct job_names *job_names(enum job_kind kind);
-
-/* The label of every Framework that fc-jobs makes. Its value is the kind's full name. */
-#define JOB_LABEL "frameworkcontroller.microsoft.com/job-kind"
 
 /* An object of one of the kinds. Free with job_free(). */
 struct job {

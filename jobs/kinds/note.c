@@ -7,6 +7,7 @@
 
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "common/framework/names.h"
 
 #define CHECKSUM "checksum"
 #define LABELS "labels"

@@ -49,6 +49,28 @@ static void test_controlled(void **state)
 		}
 }
 
+/* fc-jobs undoes all but a stop. */
+static void test_job(void **state)
+{
+	(void)state;
+	framework_state = "AttemptRunning";
+	metadata = CONTROLLED ",'labels':{'frameworkcontroller.microsoft.com/job-kind':'tfjobs.kubeflow.org'}";
+	for (size_t i = 0; i < ARRAY_LEN(changes); i++) {
+		const char *note = strcmp(changes[i][0], "stop") == 0
+					   ? "note: Framework f is controlled by TFJob t-w0: that TFJob fails, because "
+					     "its Framework is stopped, and does not run again\n"
+					   : "note: Framework f is controlled by TFJob t-w0, whose controller may undo "
+					     "this: change that TFJob instead\n";
+		struct world w;
+
+		begin(&w, serve);
+		assert_int_equal(run(&w, changes[i][0], "f", changes[i][1], NULL), CLI_DONE);
+		assert_non_null(strstr(w.err, note));
+		assert_int_equal(strstr(w.err, "may undo") == NULL, strcmp(changes[i][0], "stop") == 0);
+		end(&w);
+	}
+}
+
 /* Whether it is controlled or not. */
 static void test_completed(void **state)
 {
@@ -176,9 +198,9 @@ static void test_hints(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_controlled), cmocka_unit_test(test_completed),
-		cmocka_unit_test(test_malformed),  cmocka_unit_test(test_retry_refused),
-		cmocka_unit_test(test_hints),
+		cmocka_unit_test(test_controlled),    cmocka_unit_test(test_job),
+		cmocka_unit_test(test_completed),     cmocka_unit_test(test_malformed),
+		cmocka_unit_test(test_retry_refused), cmocka_unit_test(test_hints),
 	};
 
 	signal(SIGPIPE, SIG_IGN);
