@@ -47,12 +47,19 @@ bool why_malformed(const struct inquiry *inquiry, struct why *why)
 
 /* ---- nobody looks after it --------------------------------------------------------------------------------------- */
 
+/* Whether the Lease is known, and somebody holds it. */
+static bool watcher_leads(const struct inquiry *inquiry)
+{
+	const json_t *spec = json_object_get(inquiry->lease, "spec");
+	int64_t duration = json_int(spec, "leaseDurationSeconds", LEASE_DURATION_SEC);
+
+	return *view_text(spec, "holderIdentity") != '\0' && json_time(spec, "renewTime") + duration >= inquiry->now;
+}
+
 void why_fact_lease(struct why *why, const struct inquiry *inquiry)
 {
 	const json_t *meta = json_object_get(inquiry->lease, "metadata");
 	const json_t *spec = json_object_get(inquiry->lease, "spec");
-	int64_t renewed = json_time(spec, "renewTime");
-	int64_t duration = json_int(spec, "leaseDurationSeconds", LEASE_DURATION_SEC);
 	const char *holder = view_text(spec, "holderIdentity");
 	cleanup_free char *source = NULL;
 	char age[WHY_AGE_SIZE];
@@ -62,15 +69,38 @@ void why_fact_lease(struct why *why, const struct inquiry *inquiry)
 	source = mem_printf("Lease %s/%s", view_text(meta, "namespace"), view_text(meta, "name"));
 	if (*holder == '\0')
 		why_fact(why, source, "no fc-watcher leads: the last one has released it");
-	else if (renewed + duration < inquiry->now)
+	else if (!watcher_leads(inquiry))
 		why_fact(why, source, "fc-watcher %s led, and has not renewed it for %s", holder,
-			 why_age(inquiry, renewed, age));
+			 why_age(inquiry, json_time(spec, "renewTime"), age));
 	else
 		why_fact(why, source,
-			 "fc-watcher %s leads: this Framework may be in a namespace that it does not watch "
-			 "(--namespaces), "
-			 "or no reconciler holds the Framework's shard",
+			 "fc-watcher %s leads: its reconcilers may have no right to write frameworks/status, this "
+			 "Framework may be in a namespace that it does not watch (--namespaces), or no reconciler "
+			 "holds the Framework's shard",
 			 holder);
+}
+
+/* The causes, the likely ones first, and whom to ask. */
+static void advise_controller(const struct inquiry *inquiry, struct why *why)
+{
+	static const char log[] = "Look for 403 in the reconcilers' log. If there is one, grant them the right to "
+				  "write frameworks/status (manifests/README.md, Rights).";
+	bool leads = watcher_leads(inquiry);
+
+	if (leads)
+		why_say(why, "fc-watcher leads. Either its reconcilers have no right to write frameworks/status: their "
+			     "log then contains 403. Or none of them acts on this namespace.");
+	else
+		why_say(why, "Either no fc-watcher runs, or none of its reconcilers acts on this namespace, or these "
+			     "have no right to write frameworks/status: their log then contains 403.");
+	why_fact_lease(why, inquiry);
+	if (leads)
+		why_advise(why, "%s", log);
+	why_advise(why, "Ask whoever runs FrameworkController whether fc-watcher leads and has reconcilers:");
+	why_command(why, "fc-watcher status");
+	why_advise(why, "If fc-watcher has --namespaces, %s must be one of them.", inquiry->framework->ns);
+	if (!leads)
+		why_advise(why, "%s", log);
 }
 
 /* A controller gives a Framework its status within seconds. */
@@ -93,23 +123,19 @@ bool why_no_controller(const struct inquiry *inquiry, struct why *why)
 	}
 	why->kind = "no-controller";
 	why_brief(why, "no controller");
+	why_say(why, "%s Framework %s:",
+		watcher_leads(inquiry) ? "The controller does not act on" : "No controller looks after",
+		framework->name);
 	if (framework->begun) {
-		why_say(why,
-			"No controller looks after Framework %s: its spec has changed, and the status does not follow.",
-			framework->name);
+		why_say(why, "its spec has changed, and the status does not follow.");
 		why_fact(why, "status.observedGeneration", "%lld, but metadata.generation is %lld",
 			 (long long)framework->status.observed_generation, (long long)framework->generation);
 	} else {
-		why_say(why,
-			"No controller looks after Framework %s: it has no status, %s after it was created. Either no "
-			"fc-watcher runs, or none of its reconcilers acts on this namespace.",
-			framework->name, why_age(inquiry, framework->creation_time, age));
+		why_say(why, "it has no status, %s after it was created.",
+			why_age(inquiry, framework->creation_time, age));
 		why_fact(why, "status", "absent");
 	}
-	why_fact_lease(why, inquiry);
-	why_advise(why, "Ask whoever runs FrameworkController whether fc-watcher leads and has reconcilers:");
-	why_command(why, "fc-watcher status");
-	why_advise(why, "If fc-watcher has --namespaces, %s must be one of them.", framework->ns);
+	advise_controller(inquiry, why);
 	return true;
 }
 

@@ -23,6 +23,20 @@ static void test_nobody(void **state)
 	explain(&w, &why, "no-controller", "it has no status, 60m after it was created");
 	assert_string_equal(fact(&why, "Lease fc/frameworkcontroller"),
 			    "fc-watcher w-0 led, and has not renewed it for 60s");
+	assert_contains(why.answer, "Either no fc-watcher runs, or none of its reconcilers acts on this namespace, or "
+				    "these have no right to write frameworks/status");
+	assert_string_equal(why.advice[0].command, "fc-watcher status");
+	assert_contains(why.advice[2].text, "Look for 403 in the reconcilers' log.");
+	why_free(&why);
+	w.inquiry.now = CLI_NOW - 50; /* it leads */
+	explain(&w, &why, "no-controller",
+		"The controller does not act on Framework f: it has no status, 59m after it was created. fc-watcher "
+		"leads. Either its reconcilers have no right to write frameworks/status: their log then contains 403.");
+	assert_contains(fact(&why, "Lease fc/frameworkcontroller"),
+			"fc-watcher w-0 leads: its reconcilers may have no right to write frameworks/status");
+	assert_contains(why.advice[0].text, "Look for 403 in the reconcilers' log.");
+	assert_string_equal(why.advice[1].command, "fc-watcher status");
+	assert_int_equal(why.advice_count, 3);
 	json_decref((json_t *)w.inquiry.lease);
 	done(&w, &why);
 }
