@@ -148,6 +148,11 @@ const struct task_status *framework_view_task(const struct framework_view *view,
 	return NULL;
 }
 
+const char *task_word(size_t count)
+{
+	return count == 1 ? "Task" : "Tasks";
+}
+
 void task_name_put(struct buf *out, const char *role, size_t index)
 {
 	buf_printf(out, "%s[%zu]", role, index);

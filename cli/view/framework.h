@@ -53,6 +53,8 @@ bool task_view_failed(const struct task_status *task);
 /* status.attemptStatus.taskRoleStatuses[].taskStatuses[] of that role and index, or NULL. */
 const struct task_status *framework_view_task(const struct framework_view *view, const char *role, int64_t index);
 
+/* "Task" or "Tasks": of so many. */
+const char *task_word(size_t count);
 /* "worker[3]". */
 void task_name_put(struct buf *out, const char *role, size_t index);
 

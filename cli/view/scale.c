@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/view/framework.h"
 #include "cli/view/read.h"
 #include "common/base/mem.h"
 #include "common/framework/names.h"
@@ -62,10 +63,10 @@ static void set_min(json_t *patch, size_t index, const json_t *role, const struc
 		set_number(patch, index, member, min, wish->number);
 	else if (remarks != NULL)
 		buf_printf(remarks,
-			   "%sTaskRole %s: minSucceededTaskCount stays %lld, with %lld Tasks; --adjust-min-succeeded "
-			   "changes "
-			   "it, too",
-			   remarks->len > 0 ? "; " : "", wish->role, (long long)value, (long long)wish->number);
+			   "%sTaskRole %s: minSucceededTaskCount stays %lld, with %lld %s; --adjust-min-succeeded "
+			   "changes it, too",
+			   remarks->len > 0 ? "; " : "", wish->role, (long long)value, (long long)wish->number,
+			   task_word((size_t)wish->number));
 }
 
 static int add_wish(json_t *patch, const json_t *framework, const struct scale_wish *wish, bool adjust,

@@ -304,7 +304,7 @@ void tree_build(const struct inquiry *inquiry, bool unfolded, bool ascii, struct
 		out->state = mem_strdup(framework->managed_by != NULL ? "managed by another controller"
 					: framework->problem != NULL  ? "malformed"
 								      : "no status");
-		out->detail = mem_printf("%zu Tasks, %s old", counts.total, age);
+		out->detail = mem_printf("%zu %s, %s old", counts.total, task_word(counts.total), age);
 		out->tone = TONE_WAITS;
 		return;
 	}
@@ -313,8 +313,8 @@ void tree_build(const struct inquiry *inquiry, bool unfolded, bool ascii, struct
 			     ? mem_strdup(state_brief(state))
 			     : mem_printf("%s %d %s", state_brief(state), (int)attempt->completion->code,
 					  attempt->completion->phrase);
-	out->detail = mem_printf("attempt %d, %zu of %zu Tasks running, %s old", (int)attempt->id, counts.running,
-				 counts.total, age);
+	out->detail = mem_printf("attempt %d, %zu of %zu %s running, %s old", (int)attempt->id, counts.running,
+				 counts.total, task_word(counts.total), age);
 	for (size_t i = 0; i < attempt->role_count; i++)
 		add_role(inquiry, out, &attempt->roles[i], unfolded, ascii ? "x" : "×");
 }

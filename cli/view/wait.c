@@ -58,8 +58,8 @@ static void depends(const struct role_wait *role, struct task_wait *wait)
 {
 	wait->kind = WAIT_DEPENDS;
 	wait->reason = role->inquiry->framework->spec.roles[role->unmet->role].name;
-	snprintf(wait->counted, sizeof(wait->counted), "%zu of its %zu Tasks are not yet %s", role->awaited, role->all,
-		 depends_status_name(role->unmet->status));
+	snprintf(wait->counted, sizeof(wait->counted), "%zu of its %zu %s %s not yet %s", role->awaited, role->all,
+		 task_word(role->all), role->awaited == 1 ? "is" : "are", depends_status_name(role->unmet->status));
 }
 
 /* "Pod f-a-0 with uid …". */

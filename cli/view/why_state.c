@@ -168,6 +168,11 @@ static size_t describe_pods(const struct inquiry *inquiry, struct why *why)
 	return count;
 }
 
+static void say_left(struct why *why, size_t left)
+{
+	why_say(why, "%zu %s left.", left, left == 1 ? "Pod is" : "Pods are");
+}
+
 /* Advises about Pods whose deletion does not end. */
 static void advise_pods(const struct inquiry *inquiry, struct why *why)
 {
@@ -217,7 +222,7 @@ bool why_deleting(const struct inquiry *inquiry, struct why *why)
 		why_say(why, "foregroundDeletion means that the garbage collector deletes the ConfigMap and the Pods "
 			     "first.");
 		if (inquiry->pods != NULL)
-			why_say(why, "%zu Pods are left.", left);
+			say_left(why, left);
 	}
 	advise_pods(inquiry, why);
 	if (strcmp(finalizers, "foregroundDeletion") != 0) {
@@ -266,7 +271,7 @@ bool why_ending(const struct inquiry *inquiry, struct why *why)
 	describe_refused_deletion(inquiry, why);
 	left = describe_pods(inquiry, why);
 	if (inquiry->pods != NULL)
-		why_say(why, "%zu Pods are left.", left);
+		say_left(why, left);
 	advise_pods(inquiry, why);
 	return true;
 }
@@ -297,7 +302,7 @@ bool why_suspended(const struct inquiry *inquiry, struct why *why)
 		 why_age(inquiry, framework->status.transition_time, age));
 	left = suspended ? 0 : describe_pods(inquiry, why);
 	if (left > 0)
-		why_say(why, "%zu Pods are left.", left);
+		say_left(why, left);
 	if (!suspended)
 		advise_pods(inquiry, why);
 	why_change(why, inquiry, "To let it run:", "framework resume", "");

@@ -149,12 +149,13 @@ static void describe_barrier(const struct inquiry *inquiry, const struct waiting
 		return;
 	missing = missing_tasks(inquiry->framework, &count);
 	if (count > 0) {
-		why_fact(why, "Barrier", "%zu Tasks are in it; without an IP: %s", held->count, missing);
+		why_fact(why, "Barrier", "%zu %s in it; without an IP: %s", held->count,
+			 held->count == 1 ? "Task is" : "Tasks are", missing);
 		if (groups->list[0].kind == WAIT_BARRIER)
 			why_say(why, "Without an IP: %s.", missing);
 		else
-			why_say(why, "Behind them, %zu Tasks wait in the barrier until every Task has an IP.",
-				held->count);
+			why_say(why, "Behind them, %zu %s in the barrier until every Task has an IP.", held->count,
+				held->count == 1 ? "Task waits" : "Tasks wait");
 	} else {
 		why_fact(why, "Barrier", "every Task has an IP: frameworkbarrier lets its Pod go on when it asks next");
 		if (groups->list[0].kind == WAIT_BARRIER &&
@@ -237,11 +238,14 @@ bool why_tasks_wait(const struct inquiry *inquiry, struct why *why)
 		waiting_list_free(&groups);
 		return false;
 	}
-	if (counts.running == 0)
+	if (counts.total == 1)
+		why_say(why, "The only Task of Framework %s %s.", framework->name,
+			counts.running == 0 ? "does not run" : "runs");
+	else if (counts.running == 0)
 		why_say(why, "None of the %zu Tasks of Framework %s runs.", counts.total, framework->name);
 	else
-		why_say(why, "%zu of the %zu Tasks of Framework %s run.", counts.running, counts.total,
-			framework->name);
+		why_say(why, "%zu of the %zu Tasks of Framework %s %s.", counts.running, counts.total, framework->name,
+			counts.running == 1 ? "runs" : "run");
 	explain_first(inquiry, &groups.list[0], why);
 	describe_barrier(inquiry, &groups, why);
 	for (size_t i = 0; i < groups.count && i < GROUPS_LISTED; i++)
@@ -264,12 +268,13 @@ static void describe_policy(const struct framework_view *framework, struct why *
 		cleanup_free char *source = mem_printf("TaskRole %s", role->name);
 
 		if (role->min_failed_tasks > 0) {
-			why_fact(why, source, "%d failed Tasks fail the attempt", (int)role->min_failed_tasks);
+			why_fact(why, source, "%d failed %s the attempt", (int)role->min_failed_tasks,
+				 role->min_failed_tasks == 1 ? "Task fails" : "Tasks fail");
 			any = true;
 		}
 		if (role->min_succeeded_tasks > 0) {
-			why_fact(why, source, "%d succeeded Tasks complete the attempt",
-				 (int)role->min_succeeded_tasks);
+			why_fact(why, source, "%d succeeded %s the attempt", (int)role->min_succeeded_tasks,
+				 role->min_succeeded_tasks == 1 ? "Task completes" : "Tasks complete");
 			any = true;
 		}
 	}
@@ -288,9 +293,10 @@ bool why_running(const struct inquiry *inquiry, struct why *why)
 		return false;
 	why->kind = "running";
 	why_brief(why, "%s", "");
-	why_say(why,
-		"Framework %s waits for nothing: of its %zu Tasks %zu run, %zu have succeeded and %zu have failed.",
-		framework->name, counts.total, counts.running, counts.succeeded, counts.failed);
+	why_say(why, "Framework %s waits for nothing: of its %zu %s %zu %s, %zu %s succeeded and %zu %s failed.",
+		framework->name, counts.total, task_word(counts.total), counts.running,
+		counts.running == 1 ? "runs" : "run", counts.succeeded, counts.succeeded == 1 ? "has" : "have",
+		counts.failed, counts.failed == 1 ? "has" : "have");
 	why_fact(why, "status.state", "AttemptRunning for %s, attempt %d",
 		 why_age(inquiry, framework->status.transition_time, age), (int)framework->status.attempt.id);
 	describe_policy(framework, why);

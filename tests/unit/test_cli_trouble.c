@@ -292,13 +292,13 @@ static void test_late_status(void **state)
 	noted_after = 2;
 	begin(&w, serve_late_status);
 	assert_int_equal(run(&w, "why", "f", NULL), CLI_DONE);
-	assert_contains(w.out, "Framework f waits for nothing: of its 1 Tasks 1 run");
+	assert_contains(w.out, "Framework f waits for nothing: of its 1 Task 1 runs, 0 have succeeded");
 	assert_int_equal(w.asked, 3);
 	end(&w);
 	noted_after = 1000;
 	begin(&w, serve_late_status);
 	assert_int_equal(run(&w, "why", "f", NULL), CLI_DONE);
-	assert_contains(w.out, "has not yet noted the end of its Pod: the Pod is gone\n"); /* (of two lines) */
+	assert_contains(w.out, "not yet noted the end of its Pod: the Pod is gone\n"); /* (of two lines) */
 	end(&w);
 }
 

@@ -99,7 +99,7 @@ static void test_held(void **state)
 	cli_world_begin(&w, ONE_ROLE ",'suspend':true", status);
 	cli_world_pod(&w, "f-a-0", ",'deletionTimestamp':'2026-01-01T00:59:00Z','finalizers':['x/y']", "",
 		      "'phase':'Running'");
-	explain(&w, &why, "suspending", "1 Pods are left");
+	explain(&w, &why, "suspending", "1 Pod is left.");
 	assert_string_equal(fact(&why, "Pod f-a-0"), "is being deleted for 60s, and its finalizers hold it: x/y");
 	done(&w, &why);
 	cli_world_begin(&w, "'taskRoles':[{'name':'a','taskNumber':0}]", status);
@@ -190,7 +190,7 @@ static void test_deleting(void **state)
 	explain(&w, &why, "deleting", "until its finalizers are removed: foregroundDeletion, x/y");
 	assert_contains(fact(&why, "Pod f-a-0"), "terminates on node n1");
 	assert_string_equal(why.advice[0].command, "kubectl get node n1");
-	assert_contains(why.answer, "1 Pods are left.");
+	assert_contains(why.answer, "1 Pod is left.");
 	why_free(&why);
 	w.inquiry.pods = NULL; /* no right to list them */
 	explain(&w, &why, "deleting", "the ConfigMap and the Pods first.");

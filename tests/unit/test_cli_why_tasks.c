@@ -210,6 +210,25 @@ static void test_reported_pod(void **state)
 	done(&w, &why);
 }
 
+/* One Task is no Tasks. */
+static void test_one_task(void **state)
+{
+	static const char spec[] = "'taskRoles':[{'name':'a','taskNumber':1,'frameworkAttemptCompletionPolicy':{"
+				   "'minFailedTaskCount':1,'minSucceededTaskCount':1}}]";
+	struct cli_world w;
+	struct why why;
+
+	(void)state;
+	begin_tasks(&w, "AttemptPreparing", spec, cli_task(0, "AttemptPreparing", ""));
+	explain(&w, &why, "pending", "The only Task of Framework f does not run. Task a[0] has a Pod");
+	done(&w, &why);
+	begin_tasks(&w, "AttemptRunning", spec, cli_task(0, "AttemptRunning", ""));
+	explain(&w, &why, "running", "of its 1 Task 1 runs, 0 have succeeded and 0 have failed.");
+	assert_string_equal(why.facts[1].text, "1 failed Task fails the attempt");
+	assert_string_equal(why.facts[2].text, "1 succeeded Task completes the attempt");
+	done(&w, &why);
+}
+
 /* Role b waits for role a, of which a[0] has been Running once, and a[1] has not. */
 static void test_depends(void **state)
 {
@@ -232,7 +251,7 @@ static void test_depends(void **state)
 	cli_world_pod(&w, "f-a-1", "", "'nodeName':'n'", "'phase':'Running'");
 	/* what troubles others is not their reason */
 	cli_world_event(&w, "FailedCreatePod", "Failed to create f-a-1: exceeded quota: q");
-	explain(&w, &why, "depends-on", "2 Tasks, b[0,1], wait for TaskRole a: 1 of its 2 Tasks are not yet Running");
+	explain(&w, &why, "depends-on", "2 Tasks, b[0,1], wait for TaskRole a: 1 of its 2 Tasks is not yet Running");
 	why_free(&why);
 	/* whom it waits for waits itself: that is the reason */
 	pod_views_free(&w.pods);
@@ -408,7 +427,7 @@ static void test_crash(void **state)
 
 	(void)state;
 	begin_tasks(&w, "AttemptRunning", ONE_ROLE, mem_strdup(task));
-	explain(&w, &why, "running", "waits for nothing: of its 1 Tasks 1 run");
+	explain(&w, &why, "running", "waits for nothing: of its 1 Task 1 runs, 0 have succeeded");
 	why_free(&why);
 	cli_world_pod(&w, "f-a-0", "", "",
 		      "'phase':'Running','containerStatuses':[{'name':'c','state':{'waiting':{'reason':'"
@@ -489,15 +508,15 @@ static void test_many_groups(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_images),        cmocka_unit_test(test_room),
-		cmocka_unit_test(test_unnoticed),     cmocka_unit_test(test_barrier),
-		cmocka_unit_test(test_barrier_stays), cmocka_unit_test(test_creation),
-		cmocka_unit_test(test_reported_pod),  cmocka_unit_test(test_other_waits),
-		cmocka_unit_test(test_status_behind), cmocka_unit_test(test_depends),
-		cmocka_unit_test(test_service),       cmocka_unit_test(test_without_rights),
-		cmocka_unit_test(test_crash),         cmocka_unit_test(test_init_crash),
-		cmocka_unit_test(test_sidecar),       cmocka_unit_test(test_many_groups),
-		cmocka_unit_test(test_stale_report),
+		cmocka_unit_test(test_images),         cmocka_unit_test(test_room),
+		cmocka_unit_test(test_unnoticed),      cmocka_unit_test(test_barrier),
+		cmocka_unit_test(test_barrier_stays),  cmocka_unit_test(test_creation),
+		cmocka_unit_test(test_reported_pod),   cmocka_unit_test(test_one_task),
+		cmocka_unit_test(test_other_waits),    cmocka_unit_test(test_status_behind),
+		cmocka_unit_test(test_depends),        cmocka_unit_test(test_service),
+		cmocka_unit_test(test_without_rights), cmocka_unit_test(test_crash),
+		cmocka_unit_test(test_init_crash),     cmocka_unit_test(test_sidecar),
+		cmocka_unit_test(test_many_groups),    cmocka_unit_test(test_stale_report),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

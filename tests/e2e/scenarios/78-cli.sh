@@ -79,7 +79,7 @@ run_cli_why_waits() {
     wait_why conflict retry-delay
     expect_why conflict retry-delay 'Framework is retried at 20..-..-..T..:..:..Z \(in .*of type Conflict'
     wait_why foreign foreign-pod
-    expect_why foreign foreign-pod '1 of the 2 Tasks of Framework foreign run\. Task a\[0\] has no Pod, because another Pod'
+    expect_why foreign foreign-pod '1 of the 2 Tasks of Framework foreign runs\. Task a\[0\] has no Pod, because another Pod'
     expect_match "evidence" "$(evidence foreign "Event NamingConflict")" 'Pod foreign-a-0 with uid .* is controlled by nobody'
     expect_why taken foreign-config-map 'ConfigMap taken-attempt exists and is not its own'
     expect_match "list of taken" "$(fw list taken --no-headers)" ' another ConfigMap taken-attempt$'
@@ -125,7 +125,7 @@ run_cli_why_before_pods() {
     expect_match "tree" "$(fw tree chain)" 'b\[0\] .*depends-on, a'
     # The cause counts before its effects.
     wait_why stuck start-fails
-    expect_match "the effects" "$(evidence stuck 'Tasks b')" '^depends-on for .*: a: 1 of its 1 Tasks are not yet Running$'
+    expect_match "the effects" "$(evidence stuck 'Tasks b')" '^depends-on for .*: a: 1 of its 1 Task is not yet Running$'
     wait_why taken foreign-service
     expect_why taken foreign-service 'has no Pod, because another Service .*: taken: Service taken with uid .* is controlled by nobody'
     delete services/taken
@@ -361,7 +361,7 @@ run_cli_actions() {
     expect "scale of a role that is not there" "$(fw_status scale f c=1)" 3
     expect "more Tasks than there may be" "$(fw_status scale f a=10000)" 2
     fw scale f a=1 b=1 2>"$RUN/out/$scenario.err"
-    expect_match "the remark" "$(<"$RUN/out/$scenario.err")" 'minSucceededTaskCount stays 5, with 1 Tasks'
+    expect_match "the remark" "$(<"$RUN/out/$scenario.err")" 'minSucceededTaskCount stays 5, with 1 Task;'
     wait_framework f 30 '[tasks] | length == 2'
     expect "suspend" "$(fw_status suspend f)" 0
     expect "wait for Suspended" "$(fw_status wait f --for suspended --timeout "$((60 * PATIENCE))s")" 0
