@@ -4,6 +4,7 @@
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/load.h"
+#include "common/base/json.h"
 #include "common/base/mem.h"
 
 static void put_common(struct buf *out, const struct cli *cli, const char *command)
@@ -14,6 +15,88 @@ static void put_common(struct buf *out, const struct cli *cli, const char *comma
 	command_word(out, cli->ns);
 	command_word(out, command);
 }
+
+/* ---- ports ------------------------------------------------------------------------------------------------------- */
+
+enum { PORT_MAX = 65535 };
+
+/* A whole number in digits; -1: none, or above PORT_MAX. */
+static long port_number(const char *text, size_t len)
+{
+	long value = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] < '0' || text[i] > '9')
+			return -1;
+		value = value * 10 + text[i] - '0';
+		if (value > PORT_MAX)
+			return -1;
+	}
+	return len == 0 ? -1 : value;
+}
+
+static bool is_all_digits(const char *text)
+{
+	return text[strspn(text, "0123456789")] == '\0';
+}
+
+/* The part behind the colon, if there is one: a port of the Pod. */
+static const char *remote_of(const char *text)
+{
+	const char *colon = strchr(text, ':');
+
+	return colon == NULL ? text : colon + 1;
+}
+
+static int refuse_port(const char *text, const char *role, struct error *err)
+{
+	error_set(
+		err,
+		"port-forward: found \"%.80s\", expected a port, as 8080, 8080:80 or :80, with numbers up to %d or the "
+		"name of a port of TaskRole %s",
+		text, PORT_MAX, role);
+	return CLI_BAD_USE;
+}
+
+/* [LOCAL:]REMOTE: LOCAL is a number, 0 or nothing for any; REMOTE is a number or the name of a container's port. */
+static bool port_valid(const char *text)
+{
+	const char *remote = remote_of(text);
+	bool has_local = remote != text, named = !is_all_digits(remote);
+
+	if (has_local && remote - text > 1 && port_number(text, (size_t)(remote - text) - 1) < 0)
+		return false;
+	return named ? strspn(remote, "abcdefghijklmnopqrstuvwxyz0123456789-") == strlen(remote)
+		     : port_number(remote, strlen(remote)) > 0;
+}
+
+/* Whether a container of the TaskRole's template has a port of that name. */
+static bool role_has_port(const json_t *framework, const char *role, const char *name)
+{
+	const json_t *found = json_find(json_path(framework, "spec", "taskRoles", NULL), "name", role), *container;
+	size_t i;
+
+	json_array_foreach(json_path(found, "task", "pod", "spec", "containers", NULL), i, container) {
+		if (json_find(json_object_get(container, "ports"), "name", name) != NULL)
+			return true;
+	}
+	return false;
+}
+
+/* The ports behind the second argument, against the template if framework is not NULL. 0, or a code and *err. */
+static int check_ports(const struct options *options, const char *role, const json_t *framework, struct error *err)
+{
+	for (size_t i = 2; i < options->argument_count; i++) {
+		const char *text = options->arguments[i], *remote = remote_of(text);
+
+		if (!port_valid(text) ||
+		    (framework != NULL && !is_all_digits(remote) && !role_has_port(framework, role, remote)))
+			return refuse_port(text, role, err);
+	}
+	return 0;
+}
+
+/* ---- the Task ---------------------------------------------------------------------------------------------------- */
 
 /* The Pod of the Task that the second argument names. 0, or a code and *err. */
 static int find_pod(struct cli *cli, char **pod, struct error *err)
@@ -27,6 +110,9 @@ static int find_pod(struct cli *cli, char **pod, struct error *err)
 		return CLI_BAD_USE;
 	if (wanted.index < 0)
 		wanted.index = 0;
+	code = check_ports(&cli->options, wanted.role, NULL, err);
+	if (code != 0)
+		return code;
 	code = load_framework(cli, cli->options.arguments[0], 0, &loaded, err);
 	if (code != 0) {
 		loaded_free(&loaded);
@@ -41,6 +127,8 @@ static int find_pod(struct cli *cli, char **pod, struct error *err)
 			  task == NULL ? "" : attempt_state_name(task->state));
 		code = CLI_ABSENT;
 	}
+	if (code == 0)
+		code = check_ports(&cli->options, wanted.role, loaded.framework.object, err);
 	loaded_free(&loaded);
 	return code;
 }

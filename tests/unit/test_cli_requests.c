@@ -139,10 +139,24 @@ static void serve_nothing(struct world *w, struct http_conn *conn)
 static void test_nothing_is_asked(void **state)
 {
 	static const char *const rows[][4] = {
-		{"scale", "f", "worker=x"}, {"scale", "f", "worker"},
-		{"logs", "f", "no role"},   {"wait", "f", "--for=Nothing"},
-		{"exec", "f", "a["},        {"list", "f", "-lx"},
-		{"retry", "f", "--name=A"}, {"timeline", "f", "--snapshots=/nonexistent"},
+		{"scale", "f", "worker=x"},
+		{"scale", "f", "worker"},
+		{"logs", "f", "no role"},
+		{"wait", "f", "--for=Nothing"},
+		{"exec", "f", "a["},
+		{"list", "f", "-lx"},
+		{"retry", "f", "--name=A"},
+		{"timeline", "f", "--snapshots=/nonexistent"},
+		{"port-forward", "f", "a-0", "9:99999"},
+		{"port-forward", "f", "a-0", "0"},
+		{"port-forward", "f", "a-0", "x:80"},
+		{"port-forward", "f", "a-0", "80:"},
+		{"port-forward", "f", "a-0", "1:2:3"},
+		{"port-forward", "f", "a-0", "65536:80"},
+		{"port-forward", "f", "a-0", "A"},
+		{"wait", "f", "--for=condition=Running=false"},
+		{"wait", "f", "--for=Running=true"},
+		{"wait", "f", "--for=condition=delete"},
 	};
 
 	(void)state;
@@ -150,7 +164,7 @@ static void test_nothing_is_asked(void **state)
 		struct world w;
 
 		begin(&w, serve_nothing);
-		assert_int_equal(run(&w, rows[i][0], rows[i][1], rows[i][2], NULL), CLI_BAD_USE);
+		assert_int_equal(run(&w, rows[i][0], rows[i][1], rows[i][2], rows[i][3], NULL), CLI_BAD_USE);
 		assert_int_equal(w.asked, 0);
 		assert_string_equal(w.out, "");
 		end(&w);
