@@ -58,7 +58,8 @@ static const struct command commands[] = {
 	 "      --timeout TIME    how long --replace waits (default: for ever)\n"},
 	{"wait", "NAME...", "wait until Frameworks are Completed, or for another condition", 1, SIZE_MAX, SIZE_MAX,
 	 COMMON | TAKES_WAIT, command_wait,
-	 "      --for CONDITION   Completed (default), Succeeded, Running, Suspended or Deleted\n"
+	 "      --for CONDITION   Completed (default), Succeeded, Running, Suspended or Deleted; also in the form of\n"
+	 "                        kubectl wait, as condition=Completed\n"
 	 "      --timeout TIME    for all names together, as 90s, 5m or 1h30m; 0 checks once\n"
 	 "                        (default: for ever)\n"
 	 "Exit code 0: the condition is True, and a Completed Framework has succeeded. 6: the Framework is Completed,\n"

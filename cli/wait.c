@@ -123,12 +123,26 @@ static int wait_one(struct cli *cli, const char *condition, const char *name, st
 	return code == 0 ? wait_condition(cli, condition, name, err) : code;
 }
 
+/* Also as kubectl wait takes it: "condition=Completed", "condition=Completed=true" and "delete". NULL: Completed.
+ * Returns NULL if there is none. */
 static const char *find_condition(const char *text)
 {
 	static const char *const names[] = {"Completed", "Succeeded", "Running", "Suspended", DELETED};
+	static const char head[] = "condition=";
+	const char *name = text;
+	size_t len;
 
+	if (text == NULL)
+		return names[0];
+	if (strncasecmp(text, head, strlen(head)) == 0)
+		name += strlen(head);
+	len = strcspn(name, "=");
+	if (name == text && strcasecmp(text, "delete") == 0)
+		return DELETED;
+	if (name[len] != '\0' && (name == text || strcasecmp(name + len, "=true") != 0))
+		return NULL;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		if (strcasecmp(text, names[i]) == 0)
+		if (strlen(names[i]) == len && strncasecmp(name, names[i], len) == 0)
 			return names[i];
 	return NULL;
 }
@@ -136,7 +150,7 @@ static const char *find_condition(const char *text)
 int command_wait(struct cli *cli)
 {
 	const struct options *options = &cli->options;
-	const char *condition = find_condition(options->condition == NULL ? "Completed" : options->condition);
+	const char *condition = find_condition(options->condition);
 	int result = CLI_DONE;
 	struct error err;
 

@@ -58,10 +58,33 @@ static void test_ports(void **state)
 	}
 }
 
+static void test_wait(void **state)
+{
+	static const struct {
+		const char *condition;
+		int code;
+	} rows[] = {
+		{"running", CLI_DONE},
+		{"condition=Running", CLI_DONE},
+		{"condition=running=True", CLI_DONE},
+		{"condition=Completed", CLI_TIME_OUT},
+		{"delete", CLI_TIME_OUT},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct world w;
+
+		begin(&w, serve);
+		assert_int_equal(run(&w, "wait", "f", "--for", rows[i].condition, "--timeout=0", NULL), rows[i].code);
+		end(&w);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ports),
+		cmocka_unit_test(test_ports),     cmocka_unit_test(test_wait),
 	};
 
 	signal(SIGPIPE, SIG_IGN);
