@@ -6,6 +6,7 @@
 #include "cli/follow.h"
 #include "cli/grid.h"
 #include "cli/reason_watch.h"
+#include "cli/show.h"
 #include "cli/view/age.h"
 #include "cli/view/read.h"
 #include "cli/view/summary.h"
@@ -93,6 +94,7 @@ static void take(void *arg, json_t *object)
 	struct error err;
 
 	if (listing->objects != NULL) {
+		show_trim(object);
 		json_array_append(listing->objects, object);
 		return;
 	}

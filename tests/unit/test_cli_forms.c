@@ -81,10 +81,28 @@ static void test_wait(void **state)
 	}
 }
 
+/* kubectl hides managedFields. */
+static void test_managed_fields(void **state)
+{
+	static const char *const rows[][3] = {
+		{"list", "-o", "yaml"}, {"list", "f", "-ojson"}, {"stop", "f", "-oyaml"}, {"scale", "f", "a=1"}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct world w;
+
+		begin(&w, serve);
+		assert_int_equal(run(&w, rows[i][0], rows[i][1], rows[i][2], i == 3 ? "-ojson" : NULL, NULL), CLI_DONE);
+		assert_contains(w.out, "resourceVersion");
+		assert_null(strstr(w.out, "managedFields"));
+		end(&w);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ports),     cmocka_unit_test(test_wait),
+		cmocka_unit_test(test_ports),     cmocka_unit_test(test_wait),  cmocka_unit_test(test_managed_fields),
 	};
 
 	signal(SIGPIPE, SIG_IGN);
