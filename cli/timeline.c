@@ -189,6 +189,12 @@ int command_timeline(struct cli *cli)
 	code = load_framework(cli, cli->options.arguments[0], LOAD_EVENTS, &loaded, &err);
 	if (code == 0) {
 		timeline_build(&loaded.inquiry, log.data, log.len, &timeline);
+		if (cli->options.snapshots != NULL && timeline.snapshot_count == 0)
+			cli_note(
+				cli,
+				"--snapshots: %s has no ObjectSnapshot lines of Framework %s (uid %s): former attempts "
+				"are one bar",
+				cli->options.snapshots, loaded.framework.name, loaded.framework.uid);
 		print(cli, &timeline);
 		timeline_free(&timeline);
 	}

@@ -168,6 +168,9 @@ static void take_line(struct timeline *timeline, const struct framework_view *fr
 		take_framework(timeline, object);
 	else if (is_of(object, "Task", json_object_get(meta, "annotations"), FC_FRAMEWORK_UID, framework->uid))
 		take_task(timeline, object);
+	else
+		return;
+	timeline->snapshot_count++;
 }
 
 static void take_log(struct timeline *timeline, const struct framework_view *framework, const char *log, size_t len)

@@ -45,6 +45,7 @@ struct timeline {
 	size_t row_count;
 	struct timeline_mark *marks; /* retries that Events report */
 	size_t mark_count;
+	size_t snapshot_count; /* lines of the log that are of the Framework */
 };
 
 /* Takes past attempts from ObjectSnapshot lines of a log (CONTRACT.md §14), if text is not NULL: those of this

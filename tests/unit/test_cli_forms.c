@@ -99,10 +99,34 @@ static void test_managed_fields(void **state)
 	}
 }
 
+/* A log of something else is no history, which the note says. */
+static void test_snapshots(void **state)
+{
+	static const char line[] = "x: ObjectSnapshot: {\"kind\":\"Framework\",\"metadata\":{\"uid\":\"%s\"}}\n";
+	char path[TEMP_PATH_SIZE];
+
+	(void)state;
+	for (int own = 0; own < 2; own++) {
+		cleanup_free char *option = NULL, *text = mem_printf(line, own ? "u" : "other");
+		int fd = temp_file(path);
+		struct world w;
+
+		assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+		close(fd);
+		option = mem_printf("--snapshots=%s", path);
+		begin(&w, serve);
+		assert_int_equal(run(&w, "timeline", "f", option, NULL), CLI_DONE);
+		assert_int_equal(strstr(w.err, " has no ObjectSnapshot lines of Framework f (uid u)") != NULL, !own);
+		end(&w);
+		unlink(path);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ports),     cmocka_unit_test(test_wait),  cmocka_unit_test(test_managed_fields),
+		cmocka_unit_test(test_snapshots),
 	};
 
 	signal(SIGPIPE, SIG_IGN);
