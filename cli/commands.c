@@ -110,8 +110,8 @@ void help_command(struct out *out, const struct command *command)
 {
 	cleanup_buf struct buf text = {0};
 
-	buf_printf(&text, "Usage: kubectl framework %s %s [options]\n%s.\n\n", command->name, command->arguments,
-		   command->summary);
+	buf_printf(&text, "Usage: kubectl framework %s%s%s [options]\n%s.\n\n", command->name,
+		   *command->arguments == '\0' ? "" : " ", command->arguments, command->summary);
 	buf_puts(&text, command->details);
 	if (*command->details != '\0')
 		buf_putc(&text, '\n');

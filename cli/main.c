@@ -27,7 +27,7 @@ static int check_arguments(struct cli *cli, const struct command *command, struc
 static int bad_use(struct cli *cli, const struct error *err, const char *command)
 {
 	cli_complain(cli, CLI_BAD_USE, err);
-	out_line(&cli->err_out, "Try kubectl-framework %s%s--help.", command, *command == '\0' ? "" : " ");
+	out_line(&cli->err_out, "Try kubectl framework %s%s--help.", command, *command == '\0' ? "" : " ");
 	return CLI_BAD_USE;
 }
 

@@ -122,11 +122,33 @@ static void test_snapshots(void **state)
 	}
 }
 
+static void test_usage(void **state)
+{
+	static const char *const lines[][2] = {{"ui", "Usage: kubectl framework ui [options]\n"},
+					       {"why", "Usage: kubectl framework why NAME [options]\n"}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+		cleanup_free char *text = NULL;
+		struct world w;
+		int out;
+
+		begin(&w, serve);
+		out = w.cli.out.fd;
+		help_command(&w.cli.out, command_find(lines[i][0]));
+		http_server_free(&w.server);
+		cli_finish(&w.cli, CLI_DONE);
+		text = take_text(out);
+		assert_contains(text, lines[i][1]);
+		end(&w);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ports),     cmocka_unit_test(test_wait),  cmocka_unit_test(test_managed_fields),
-		cmocka_unit_test(test_snapshots),
+		cmocka_unit_test(test_snapshots), cmocka_unit_test(test_usage),
 	};
 
 	signal(SIGPIPE, SIG_IGN);

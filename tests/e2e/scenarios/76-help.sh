@@ -22,7 +22,7 @@ run_help() {
         status=0
         said=$("$path" --nonesuch 2>&1 >"out/$scenario.stdout") || status=$?
         expect "exit status of $program --nonesuch" "$status" "$([[ $program == frameworkbarrier ]] && echo 210 || echo 2)"
-        expect_match "$program --nonesuch" "$said" "Try $program --help"
+        expect_match "$program --nonesuch" "$said" "Try ${program/kubectl-framework/kubectl framework} --help"
         [[ ! -s out/$scenario.stdout ]] || fail "$program --nonesuch prints $(<"out/$scenario.stdout")"
     done
     ((levels > 0)) || fail "no program tells of levels"
