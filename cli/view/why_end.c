@@ -197,7 +197,8 @@ static int32_t meant_code(const struct completion *completion)
 		       : completion->code;
 }
 
-bool why_fails_again(const struct completion *completion)
+/* Whether another attempt of the same spec would fail in the same way. */
+static bool fails_again(const struct completion *completion)
 {
 	int32_t code = meant_code(completion);
 
@@ -222,8 +223,56 @@ static void say_meaning(const struct inquiry *inquiry, const struct completion *
 		why_say(why, "%s", meanings[i].meaning);
 	if (meanings[i].advice != NULL)
 		why_advise(why, "%s", meanings[i].advice);
-	if (why_fails_again(completion))
+	if (fails_again(completion))
 		why_edit(why, inquiry);
+}
+
+/* The latest Event TaskWaiting of the attempt (CONTRACT.md §6.12), if its Task never ran. */
+static const struct event_view *waited_in_vain(const struct inquiry *inquiry, char role[64], long long *index)
+{
+	const struct framework_attempt_status *attempt = &inquiry->framework->status.attempt;
+	const struct event_view *found = NULL;
+
+	for (size_t i = 0; inquiry->events != NULL && i < inquiry->events->count; i++) {
+		const struct event_view *event = &inquiry->events->list[i];
+		const char *text = strstr(event->message, "Task "); /* (perhaps combined from similar events) */
+		const struct task_status *task;
+		char name[64];
+		long long number;
+
+		if (strcmp(event->reason, "TaskWaiting") != 0 || event->last_time < attempt->start_time ||
+		    (found != NULL && event->last_time < found->last_time) || text == NULL ||
+		    sscanf(text, "Task %63[^[][%lld] waits: ", name, &number) != 2)
+			continue;
+		task = framework_view_task(inquiry->framework, name, number);
+		if (task == NULL || task->attempt.run_time != 0)
+			continue;
+		found = event;
+		memcpy(role, name, sizeof(name));
+		*index = number;
+	}
+	return found;
+}
+
+/* A container that gives up because others are missing: the barrier above all. Those that never ran are the cause. */
+static void say_what_was_missing(const struct inquiry *inquiry, const struct completion *completion, struct why *why)
+{
+	char role[64];
+	long long index;
+	const struct event_view *event;
+
+	if (completion->code != CODE_CONTAINER_TRANSIENT_CONFLICT_FAILED)
+		return;
+	event = waited_in_vain(inquiry, role, &index);
+	if (event == NULL)
+		return;
+	why_say(why, "Task %s[%lld] never ran in this attempt, and others may have given up waiting for it: %s", role,
+		index, strstr(event->message, "waits: ") + strlen("waits: "));
+	why_fact_event(why, inquiry, event);
+	why_advise(why,
+		   "If this does not pass by itself, every attempt ends in the same way: make room, or correct the "
+		   "template.");
+	why_edit(why, inquiry);
 }
 
 void why_completion(const struct inquiry *inquiry, const struct completion *completion, struct why *why)
@@ -251,6 +300,7 @@ void why_completion(const struct inquiry *inquiry, const struct completion *comp
 	if (details->pod == NULL)
 		describe_diagnostics(completion, why);
 	say_meaning(inquiry, completion, why);
+	say_what_was_missing(inquiry, completion, why);
 }
 
 /* ---- the end ----------------------------------------------------------------------------------------------------- */

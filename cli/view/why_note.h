@@ -52,7 +52,5 @@ bool why_between(const struct inquiry *inquiry, struct why *why);
 
 /* The meaning of the present completionStatus: sentences, evidence and advice. */
 void why_completion(const struct inquiry *inquiry, const struct completion *completion, struct why *why);
-/* Whether another attempt of the same spec would fail in the same way. */
-bool why_fails_again(const struct completion *completion);
 
 #endif

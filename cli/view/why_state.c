@@ -411,7 +411,7 @@ bool why_retry_delay(const struct inquiry *inquiry, struct why *why)
 		 "retryDelaySec %lld, totalRetriedCount %d, accountableRetriedCount %d",
 		 (long long)status->retry.delay_sec, (int)status->retry.total, (int)status->retry.accountable);
 	why_completion(inquiry, completion, why);
-	why_advise(why, "%sTo give up:", why_fails_again(completion) ? "" : "Nothing needs to be done. ");
+	why_advise(why, "%sTo give up:", why->advice_count > 0 ? "" : "Nothing needs to be done. ");
 	why_command(why, "kubectl framework stop %s%s", framework->name, why_namespace(inquiry, ns));
 	return true;
 }

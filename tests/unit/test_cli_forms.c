@@ -7,8 +7,8 @@
 static void serve(struct world *w, struct http_conn *conn)
 {
 	cleanup_free char *task = cli_task(0, "AttemptRunning", ""), *role = cli_role("a", task);
-	cleanup_free char *status = cli_status("AttemptRunning",
-					       "'conditions':[{'type':'Running','status':'True'}],", "", role);
+	cleanup_free char *status = cli_status("AttemptRunning", "'conditions':[{'type':'Running','status':'True'}],",
+					       "", role);
 	cleanup_free char *object = mem_printf(
 		"{'apiVersion':'frameworkcontroller.microsoft.com/v1','kind':'Framework','metadata':{'name':'f',"
 		"'namespace':'ns','uid':'u','resourceVersion':'4','managedFields':[{'manager':'kubectl'}]},'spec':{"
@@ -41,10 +41,10 @@ static void test_ports(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		cleanup_free char *printed = mem_printf(" port-forward f-a-0 80 %s\n", rows[i].port);
-		cleanup_free char *refused = mem_printf(
-			"port-forward: found \"%s\", expected a port, as 8080, 8080:80 or :80, with numbers up to 65535 "
-			"or the name of a port of TaskRole a",
-			rows[i].port);
+		cleanup_free char *refused = mem_printf("port-forward: found \"%s\", expected a port, as 8080, 8080:80 "
+							"or :80, with numbers up to 65535 "
+							"or the name of a port of TaskRole a",
+							rows[i].port);
 		struct world w;
 
 		begin(&w, serve);

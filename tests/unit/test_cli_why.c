@@ -175,6 +175,59 @@ static void test_delay(void **state)
 	done(&w, &why);
 }
 
+/* The barrier gave up (201) because a Task did not come. */
+static void test_barrier_gave_up(void **state)
+{
+	static const struct {
+		const char *run_time, *event;
+		bool named;
+	} rows[] = {
+		{"null", "Task a[0] waits: container c: InvalidImageName: couldn't parse", true},
+		{"null", "(combined from similar events): Task a[0] waits: Unschedulable: 0/4 nodes", true},
+		{"'" CLI_BEGIN "'", "Task a[0] waits: Unschedulable: 0/4 nodes", false},
+		{"null", "Task b[0] waits: Unschedulable: of a TaskRole that is gone", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		cleanup_free char *more = mem_printf(
+			",'runTime':%s,'completionStatus':{'code':-220,'phrase':'P','type':{'name':'Failed',"
+			"'attributes':[]},'diagnostics':'d'}",
+			rows[i].run_time);
+		cleanup_free char *task = cli_task(0, "Completed", more), *role = cli_role("a", task);
+		cleanup_free char *status = cli_status(
+			"AttemptCompleted", "",
+			"'completionTime':'2026-01-01T00:59:00Z','completionStatus':{'code':201,'phrase':"
+			"'ContainerTransientConflictFailed','type':{'name':'Failed','attributes':[]},'diagnostics':'d'}"
+			",",
+			role);
+		struct cli_world w;
+		struct why why;
+		json_t *event;
+
+		cli_world_begin(&w, ONE_ROLE, status);
+		w.framework.status.retry.delay_sec = 300;
+		event = json_pack("{s:s, s:s, s:s}", "reason", "TaskWaiting", "message", rows[i].event, "lastTimestamp",
+				  "2026-01-01T00:30:00Z");
+		event_views_add(&w.events, event);
+		json_decref(event);
+		explain(&w, &why, "retry-delay",
+			rows[i].named ? "Task a[0] never ran in this attempt, and others may have given up waiting for "
+					"it: "
+				      : "is retried at");
+		assert_int_equal(strstr(why.answer, "never ran") != NULL, rows[i].named);
+		assert_contains(why.answer, rows[i].named ? strstr(rows[i].event, "waits: ") + strlen("waits: ") : "");
+		assert_string_equal(why.advice[why.advice_count - 1].text,
+				    rows[i].named ? "To give up:" : "Nothing needs to be done. To give up:");
+		assert_int_equal(why.advice_count, rows[i].named ? 3 : 1);
+		why_free(&why);
+		w.framework.status.attempt.start_time = CLI_NOW; /* the Event is of a former attempt */
+		explain(&w, &why, "retry-delay", "");
+		assert_null(strstr(why.answer, "never ran"));
+		done(&w, &why);
+	}
+}
+
 static void test_deleting(void **state)
 {
 	struct cli_world w;
@@ -447,14 +500,14 @@ static void test_json(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nobody),       cmocka_unit_test(test_stale),
-		cmocka_unit_test(test_left_alone),   cmocka_unit_test(test_held),
-		cmocka_unit_test(test_config_map),   cmocka_unit_test(test_delay),
-		cmocka_unit_test(test_deleting),     cmocka_unit_test(test_failed),
-		cmocka_unit_test(test_long_words),   cmocka_unit_test(test_classified),
-		cmocka_unit_test(test_good_ends),    cmocka_unit_test(test_triggers),
-		cmocka_unit_test(test_json),         cmocka_unit_test(test_failed_tasks),
-		cmocka_unit_test(test_first_failed),
+		cmocka_unit_test(test_nobody),          cmocka_unit_test(test_stale),
+		cmocka_unit_test(test_left_alone),      cmocka_unit_test(test_held),
+		cmocka_unit_test(test_config_map),      cmocka_unit_test(test_delay),
+		cmocka_unit_test(test_barrier_gave_up), cmocka_unit_test(test_deleting),
+		cmocka_unit_test(test_failed),          cmocka_unit_test(test_long_words),
+		cmocka_unit_test(test_classified),      cmocka_unit_test(test_good_ends),
+		cmocka_unit_test(test_triggers),        cmocka_unit_test(test_json),
+		cmocka_unit_test(test_failed_tasks),    cmocka_unit_test(test_first_failed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
