@@ -61,8 +61,6 @@ static void group_free(struct wait_group *group)
 	HASH_DEL(group->all->by_key, group);
 	ev_timer_stop(group->all->loop, &group->again);
 	group->all->counters.frameworks--;
-	/* nobody would say that one is deleted which only reads have shown */
-	readiness_learn_absent(group->all->readiness, group->key);
 	free(group->key);
 	free(group->uid);
 	free(group->version);

@@ -159,20 +159,6 @@ static void frameworks_that_are_not_streamed_are_polled(void **state)
 	world_free(world);
 }
 
-/* Nobody reports the deletion of a Framework that is not streamed. */
-static void frameworks_that_are_not_streamed_are_forgotten(void **state)
-{
-	struct world *world = open_world();
-
-	(void)state;
-	set_framework(world, "i", false);
-	assert_int_equal(status_of(world, PATH, NULL), 200);
-	assert_int_equal(waiting(world), 0);
-	delete_framework(world, false);
-	assert_int_equal(readiness_count(world->readiness), 0);
-	world_free(world);
-}
-
 /* A question for which the Framework is read; the answer to the read is held back. */
 static struct asking ask_held(struct world *world)
 {
@@ -426,7 +412,6 @@ int main(void)
 		cmocka_unit_test(waits_through_a_restart_of_the_watcher),
 		cmocka_unit_test(what_a_resync_does_not_show_is_gone),
 		cmocka_unit_test(frameworks_that_are_not_streamed_are_polled),
-		cmocka_unit_test(frameworks_that_are_not_streamed_are_forgotten),
 		cmocka_unit_test(a_late_read_leaves_no_ghost),
 		cmocka_unit_test(reads_during_a_resync_are_confirmed),
 		cmocka_unit_test(old_news_change_nothing),
