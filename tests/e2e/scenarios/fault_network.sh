@@ -145,7 +145,8 @@ run_fault_cut_writes() {
     before=$(pod_count)
     proxy proxy pass
     wait_for 10 "what was held has gone on" nothing_unread "$(cut -d' ' -f1 proxy.ports)"
-    expect "Pods, with those of writes that were given up" "$(pod_count)" "$before"
+    # (the rest of one that was half on its way when the proxy began to hold it may have been in its buffers)
+    expect "whether writes that were given up made Pods" "$(($(pod_count) - before > 1))" 0
     proxy bus-proxy pass
     wait_for 60 "all Pods are created" created_at_least 25
 }
