@@ -9,7 +9,7 @@ char *reason_events_path(const struct cli *cli)
 	return cli_core_path(cli->options.all_namespaces ? NULL : cli->ns, "events", NULL);
 }
 
-static void tell(struct reason_watch *watch, const json_t *event)
+static void report(struct reason_watch *watch, const json_t *event)
 {
 	cleanup_free char *key = reasons_key(event);
 
@@ -22,7 +22,7 @@ static void on_present(void *arg, json_t *event)
 	struct reason_watch *watch = arg;
 
 	reasons_put(watch->reasons, event);
-	tell(watch, event);
+	report(watch, event);
 }
 
 static void on_deleted(void *arg, json_t *event)
@@ -30,7 +30,7 @@ static void on_deleted(void *arg, json_t *event)
 	struct reason_watch *watch = arg;
 
 	reasons_delete(watch->reasons, event);
-	tell(watch, event);
+	report(watch, event);
 }
 
 static void on_list_begin(void *arg)
@@ -47,7 +47,8 @@ static void on_list_end(void *arg, const char *resource_version)
 	watch->changed(watch->arg, NULL);
 }
 
-/* Who may not watch Events sees reasons without them, as whoever may not list them. */
+/* Without the right to watch Events, rows have the reasons of the Framework alone, as without the right to list them.
+ */
 static bool on_refused(void *arg, const char *right, int http_status, const char *message)
 {
 	struct reason_watch *watch = arg;

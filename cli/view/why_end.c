@@ -185,8 +185,8 @@ static void describe_diagnostics(const struct completion *completion, struct why
 		why_fact(why, source, "%s", completion->diagnostics);
 }
 
-/* The code whose meaning fits: a template with values of wrong types is refused as a BadRequest, which -310 does not
- * tell from other refusals. */
+/* The code that describes the refusal best: the API server refuses a template with values of wrong types as a
+ * BadRequest, and the controller gives other refusals the same code, -310. */
 static int32_t meant_code(const struct completion *completion)
 {
 	cleanup_json json_t *refusal = refusal_of(completion);

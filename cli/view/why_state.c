@@ -96,7 +96,7 @@ static void advise_controller(const struct inquiry *inquiry, struct why *why)
 	why_fact_lease(why, inquiry);
 	if (leads)
 		why_advise(why, "%s", log);
-	why_advise(why, "Ask whoever runs FrameworkController whether fc-watcher leads and has reconcilers:");
+	why_advise(why, "Ask an administrator of FrameworkController whether fc-watcher leads and has reconcilers:");
 	why_command(why, "fc-watcher status");
 	why_advise(why, "If fc-watcher has --namespaces, %s must be one of them.", inquiry->framework->ns);
 	if (!leads)

@@ -33,8 +33,7 @@ void process_raise_descriptors(void)
 	}
 }
 
-/* Whoever starts us with a standard descriptor closed would have the next socket take its number, and log lines go
- * there. */
+/* If a standard descriptor were closed, the next socket would get its number, and log lines would go there. */
 static void fill_standard_descriptors(void)
 {
 	int fd;

@@ -136,7 +136,7 @@ static void test_config_map(void **state)
 	explain(&w, &why, "quota", "exceeded quota: q");
 	why_free(&why);
 	json_decref(map);
-	/* who does not know the ConfigMap believes the latest Event of this attempt */
+	/* a command that does not read the ConfigMap uses the latest Event of this attempt */
 	cli_world_event(&w, "NamingConflict", "ConfigMap f-attempt with uid x is controlled by nobody");
 	explain(&w, &why, "quota", "exceeded quota: q");
 	why_free(&why);

@@ -183,8 +183,8 @@ static void test_creation(void **state)
 	done(&w, &why);
 }
 
-/* Lists do not know the Pods: the Event is about the Task of the Pod that it names. Who knows the Pods believes these.
- */
+/* Lists do not read the Pods: the Event is about the Task of the Pod that it names. Commands that read the Pods ignore
+ * it. */
 static void test_reported_pod(void **state)
 {
 	struct cli_world w;

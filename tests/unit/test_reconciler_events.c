@@ -83,7 +83,7 @@ static void on_log(char severity, const char *message)
 	lines++;
 }
 
-/* A missing right, of which no Event can tell. */
+/* A missing right that no Event can report. */
 static void refused_is_logged(void **state)
 {
 	struct world *world = *state;

@@ -8,7 +8,8 @@
  *   delay MS        bytes to the server arrive so much later, also when their sender has left by then
  *   lose N          the first bytes of every N-th answer are thrown away, and the connection reset (0: of none)
  *   half N          the first half of them passes, then the connection is reset
- *   stats           answers "connections answers cut bytes-to-server"
+ *   stats           answers "connections answers cut bytes-to-server asked", the last of which counts the connections
+ *                   on which bytes went to the server since any came back
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -361,6 +362,15 @@ static bool carry_out(const char *command)
 	return true;
 }
 
+static unsigned count_asked(void)
+{
+	unsigned count = 0;
+
+	for (const struct connection *connection = proxy.connections; connection != NULL; connection = connection->next)
+		count += connection->asked;
+	return count;
+}
+
 /* One line, from this machine, at once: that it is waited for does not matter here. */
 static void on_command(struct ev_loop *loop, ev_io *io, int events)
 {
@@ -375,8 +385,8 @@ static void on_command(struct ev_loop *loop, ev_io *io, int events)
 		return;
 	got = recv(fd, command, sizeof(command) - 1, 0);
 	if (got > 0 && strncmp(command, "stats", 5) == 0)
-		snprintf(answer, sizeof(answer), "%lu %lu %lu %llu\n", proxy.accepted, proxy.answers, proxy.cut,
-			 proxy.bytes_up);
+		snprintf(answer, sizeof(answer), "%lu %lu %lu %llu %u\n", proxy.accepted, proxy.answers, proxy.cut,
+			 proxy.bytes_up, count_asked());
 	else
 		snprintf(answer, sizeof(answer), "%s\n", got > 0 && carry_out(command) ? "ok" : "not understood");
 	(void)!send(fd, answer, strlen(answer), MSG_NOSIGNAL);

@@ -12,7 +12,7 @@ run_cli_no_reader() {
     local fifo=$RUN/out/$scenario.fifo status command
     create 'fw("f"; [role("a"; 1; {})])'
     mkfifo "$fifo"
-    # (whoever opens both ends waits for nobody)
+    # (a shell that opens both ends waits for nobody)
     exec 7<>"$fifo" 8>"$fifo" 7>&-
     for command in list "list -w" "list -o json" "why f" "list --help"; do
         status=0
