@@ -13,9 +13,9 @@ enum { WRITE_ENDING_MS = 4000 };
  * to speak of. While writes follow each other the time between them grows to four times as much. */
 enum { SPACING_US_PER_TASK = 400, SPACING_MAX_MS = 4000, SPACING_DOUBLINGS = 2 };
 /* Writes take long where the API server has much to do, the rate limit lets few requests through, or the loop gathers
- * answers. Pods that belong together are created and run further apart there. So changes wait for at least that many
- * times as long as a write takes. */
-enum { PATIENCE_WRITES = 16, PATIENCE_FAILED_WRITES = 8, PATIENCE_MAX_MS = 4000 };
+ * answers. Pods that belong together are created, run and end further apart there: the first one of an attempt is
+ * created before the others. So changes wait for at least that many times as long as a write takes. */
+enum { PATIENCE_WRITES = 64, PATIENCE_DECISIVE_WRITES = 8, PATIENCE_MAX_MS = 4000 };
 
 /* Whether changes of the attempt's objects decide nothing any more: everybody waits for its end. */
 static bool attempt_ending(const struct framework *framework)
@@ -25,7 +25,7 @@ static bool attempt_ending(const struct framework *framework)
 
 static int64_t patience_ms(const struct write_pace *pace, const struct sync_time *time)
 {
-	int64_t patience_ms = time->write_ms * (pace->failed ? PATIENCE_FAILED_WRITES : PATIENCE_WRITES);
+	int64_t patience_ms = time->write_ms * (pace->decisive ? PATIENCE_DECISIVE_WRITES : PATIENCE_WRITES);
 
 	return patience_ms < PATIENCE_MAX_MS ? patience_ms : PATIENCE_MAX_MS;
 }
@@ -33,7 +33,7 @@ static int64_t patience_ms(const struct write_pace *pace, const struct sync_time
 /* From the last write to the next one, unless it is urgent. */
 static int64_t spacing_ms(const struct write_pace *pace)
 {
-	unsigned doublings = pace->failed || pace->gathered == 0 ? 0 : pace->gathered - 1;
+	unsigned doublings = pace->decisive || pace->gathered == 0 ? 0 : pace->gathered - 1;
 
 	return pace->spacing_ms << (doublings < SPACING_DOUBLINGS ? doublings : SPACING_DOUBLINGS);
 }
@@ -84,16 +84,21 @@ void pace_started(struct framework *framework, int64_t boot_ms)
 
 	pace->last_ms = boot_ms;
 	pace->spacing_ms = least_spacing_ms(framework);
-	pace->failed = false;
+	pace->decisive = false;
 	if (pace->gathered < GATHERED_MAX && framework->status.state != STATE_CREATION_PENDING)
 		pace->gathered++;
 	pace->by_ms = INT64_MAX;
 }
 
-void pace_failed(struct framework *framework)
+void pace_decisive(struct framework *framework)
 {
 	if (!attempt_ending(framework))
-		framework->pace.failed = true;
+		framework->pace.decisive = true;
+}
+
+void pace_addressed(struct framework *framework)
+{
+	framework->pace.addressed = framework->version;
 }
 
 void pace_arrived(struct framework *framework, const struct task_status *task)
@@ -111,7 +116,8 @@ void pace_arrived(struct framework *framework, const struct task_status *task)
 }
 
 /* Whether the Tasks that move together have all arrived, the last one since the last write: all that are not over run,
- * or all that ran have ended, or all that ended are to be retried; and none is on its way out. */
+ * or all that ran have ended, or all that ended are to be retried, and none is on its way out; or all that are to run
+ * have their IPs. */
 static bool gathered_all(const struct framework *framework)
 {
 	const struct write_pace *pace = &framework->pace;
@@ -119,6 +125,7 @@ static bool gathered_all(const struct framework *framework)
 	int32_t running = 0;
 	int32_t ending = 0;
 	int32_t over = 0;
+	int32_t without_ip = 0;
 
 	for (size_t r = 0; r < framework->status.attempt.role_count; r++) {
 		const struct role_work *work = &framework->roles[r];
@@ -127,7 +134,10 @@ static bool gathered_all(const struct framework *framework)
 		running += work->running;
 		ending += work->ending;
 		over += work->over;
+		without_ip += work->without_ip;
 	}
+	if (without_ip == 0 && framework->written < pace->addressed)
+		return true;
 	if (moving > 0 || (running > 0) + (ending > 0) + (over > 0) != 1)
 		return false;
 	return framework->written < (running > 0 ? pace->running : ending > 0 ? pace->ending : pace->over);

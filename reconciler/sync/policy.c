@@ -158,6 +158,15 @@ struct completion *policy_test(const struct framework *framework)
 	return NULL;
 }
 
+bool policy_awaits_success(const struct framework *framework, size_t role)
+{
+	const struct role_work *work = &framework->roles[role];
+	int in_spec = framework_spec_find_role(&framework->spec, framework->status.attempt.roles[role].name);
+
+	return in_spec >= 0 &&
+	       reached(work->succeeded + work->ending + work->over, framework->spec.roles[in_spec].min_succeeded_tasks);
+}
+
 struct completion *policy_test_task(const struct framework *framework, size_t role, size_t index)
 {
 	const struct role_status *status = &framework->status.attempt.roles[role];

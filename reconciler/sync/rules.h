@@ -47,9 +47,11 @@ void pace_hurry(struct framework *framework);
 void pace_forget(struct framework *framework);
 /* A write of all that has changed begins. */
 void pace_started(struct framework *framework, int64_t boot_ms);
-/* A Task's attempt has failed: its retry waits for the next write, so the changes from now on wait less for each other.
- */
-void pace_failed(struct framework *framework);
+/* A Task's attempt has failed, or its success may end the Framework's: the retry or the end waits for the next write,
+ * so the changes from now on wait less for each other. */
+void pace_decisive(struct framework *framework);
+/* A Task's Pod has got its IP. */
+void pace_addressed(struct framework *framework);
 /* The Task has entered its state, or reports a detail of it that others wait for. */
 void pace_arrived(struct framework *framework, const struct task_status *task);
 /* Plans the write, or when to come back for it. */
@@ -149,6 +151,9 @@ struct retry_decision retry_decide(const struct retry_policy *policy, const stru
 struct completion *policy_test(const struct framework *framework);
 /* The test for a Task that has just become Completed: its own role's policy, then the total; it is the trigger. */
 struct completion *policy_test_task(const struct framework *framework, size_t role, size_t index);
+/* Whether the role's minSucceededTaskCount is reached if all its Tasks that have ended and are not yet Completed
+ * succeed. */
+bool policy_awaits_success(const struct framework *framework, size_t role);
 
 /* ---- scale.c: CONTRACT.md §11 ---- */
 

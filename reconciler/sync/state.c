@@ -77,6 +77,14 @@ bool framework_completing_for(const struct framework *framework, int32_t code)
 
 /* ---- counters ---- */
 
+/* Before it is seen, a Pod has no IP; the status may still have that of the attempt before. */
+static bool without_ip(const struct task_status *task)
+{
+	const char *ip = task->attempt.pod_ip;
+
+	return task->state < STATE_PREPARING || (task->state <= STATE_RUNNING && (ip == NULL || ip[0] == '\0'));
+}
+
 static void count_task(struct role_work *work, const struct task_status *task, int32_t sign)
 {
 	if (task->state == STATE_CREATION_PENDING)
@@ -93,6 +101,8 @@ static void count_task(struct role_work *work, const struct task_status *task, i
 		work->ending += sign;
 	if (task->state == STATE_ATTEMPT_COMPLETED)
 		work->over += sign;
+	if (without_ip(task))
+		work->without_ip += sign;
 	if (task->state != STATE_COMPLETED)
 		return;
 	work->completed += sign;
@@ -173,11 +183,29 @@ void task_enter(struct reconcile *reconcile, size_t role, size_t index, enum att
 		if (task->deletion_pending)
 			framework->scale = true;
 	}
-	if (state != STATE_COMPLETED && task->attempt.completion != NULL && !task->attempt.completion->succeeded)
-		pace_failed(framework);
+	if (state != STATE_COMPLETED && task->attempt.completion != NULL &&
+	    (!task->attempt.completion->succeeded || policy_awaits_success(framework, role)))
+		pace_decisive(framework);
 	framework_touch(reconcile, write_delay_ms);
 	work->tasks[index].decided = framework->version;
 	pace_arrived(framework, task);
+}
+
+void task_set_pod_ip(struct reconcile *reconcile, size_t role, size_t index, const char *ip)
+{
+	struct framework *framework = reconcile->framework;
+	struct role_work *work = &framework->roles[role];
+	struct task_status *task = &framework->status.attempt.roles[role].tasks[index];
+
+	if (task->attempt.pod_ip != NULL && strcmp(task->attempt.pod_ip, ip) == 0)
+		return;
+	count_task(work, task, -1);
+	mem_replace(&task->attempt.pod_ip, ip);
+	count_task(work, task, 1);
+	framework_touch(reconcile, ip[0] == '\0' ? WRITE_UIDS : WRITE_RUNNING);
+	pace_arrived(framework, task);
+	if (ip[0] != '\0')
+		pace_addressed(framework);
 }
 
 void task_mark_deletion(struct reconcile *reconcile, size_t role, size_t index)

@@ -109,11 +109,12 @@ struct role_work {
 	enum depends_state depends; /* if it depends on others */
 	bool depends_reported;      /* an Event has reported what it waits for */
 	uint64_t depends_version;   /* of the status that shows that it is met */
-	/* Of Tasks that are not deletionPending; kept by task_enter and task_mark_deletion, see role_count. */
+	/* Of Tasks that are not deletionPending; kept by state.c, see role_count. */
 	int32_t live;
 	int32_t running;
-	int32_t ending; /* AttemptDeletionPending: its Pod is deleted after the write */
-	int32_t over;   /* AttemptCompleted: retried after the write */
+	int32_t ending;     /* AttemptDeletionPending: its Pod is deleted after the write */
+	int32_t over;       /* AttemptCompleted: retried after the write */
+	int32_t without_ip; /* AttemptRunning or before, and its Pod has none yet */
 	int32_t completed;
 	int32_t failed;
 	int32_t succeeded;
@@ -128,11 +129,12 @@ struct write_pace {
 	unsigned gathered;  /* writes in quick succession: each lets the next one wait longer */
 	int64_t last_ms;    /* when the last write began */
 	int64_t spacing_ms; /* from that one to the next at least, unless it is urgent */
-	bool failed;        /* a Task's attempt has, since that one */
+	bool decisive;      /* since that one, a Task's attempt has failed, or its success may end the others */
 	/* the versions at which the last Task came into AttemptRunning, AttemptDeletionPending, AttemptCompleted */
 	uint64_t running;
 	uint64_t ending;
 	uint64_t over;
+	uint64_t addressed; /* … got its Pod's IP */
 };
 
 /* The operations that the present grant allows, and the author of the stored status (fence.c). */
@@ -292,6 +294,8 @@ void task_enter(struct reconcile *reconcile, size_t role, size_t index, enum att
 		int64_t write_delay_ms);
 bool framework_move_allowed(enum attempt_state from, enum attempt_state to);
 bool task_move_allowed(enum attempt_state from, enum attempt_state to);
+/* Its Pod reports that IP; "": none. */
+void task_set_pod_ip(struct reconcile *reconcile, size_t role, size_t index, const char *ip);
 /* Sets deletionPending. */
 void task_mark_deletion(struct reconcile *reconcile, size_t role, size_t index);
 

@@ -491,9 +491,10 @@ static void check_counters(const struct framework *framework)
 		const struct role_work *kept = &framework->roles[r];
 
 		if (counted.live != kept->live || counted.running != kept->running || counted.ending != kept->ending ||
-		    counted.over != kept->over || counted.completed != kept->completed ||
-		    counted.failed != kept->failed || counted.succeeded != kept->succeeded ||
-		    counted.creation_pending != kept->creation_pending || counted.leaving != kept->leaving)
+		    counted.over != kept->over || counted.without_ip != kept->without_ip ||
+		    counted.completed != kept->completed || counted.failed != kept->failed ||
+		    counted.succeeded != kept->succeeded || counted.creation_pending != kept->creation_pending ||
+		    counted.leaving != kept->leaving)
 			abort();
 	}
 }

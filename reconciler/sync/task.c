@@ -77,12 +77,12 @@ static struct completion *pod_completion(struct turn *turn, const struct pod *po
 	return completion;
 }
 
-static void copy_text(struct turn *turn, char **slot, const char *text, int64_t write_delay_ms)
+static void copy_text(struct turn *turn, char **slot, const char *text)
 {
 	if (*slot != NULL && strcmp(*slot, text) == 0)
 		return;
 	mem_replace(slot, text);
-	framework_touch(turn->reconcile, write_delay_ms);
+	framework_touch(turn->reconcile, WRITE_UIDS);
 	pace_arrived(turn->framework, turn->task);
 }
 
@@ -156,9 +156,9 @@ static void pod_present(struct turn *turn)
 		return;
 	if (task->state == STATE_CREATION_REQUESTED)
 		enter(turn, STATE_PREPARING, WRITE_UIDS);
-	copy_text(turn, &task->attempt.pod_node_name, pod->node_name, WRITE_UIDS);
-	copy_text(turn, &task->attempt.pod_ip, pod->pod_ip, pod->pod_ip[0] == '\0' ? WRITE_UIDS : WRITE_RUNNING);
-	copy_text(turn, &task->attempt.pod_host_ip, pod->host_ip, WRITE_UIDS);
+	copy_text(turn, &task->attempt.pod_node_name, pod->node_name);
+	task_set_pod_ip(turn->reconcile, turn->role, turn->index, pod->pod_ip);
+	copy_text(turn, &task->attempt.pod_host_ip, pod->host_ip);
 	if (unwanted) {
 		enter(turn, STATE_DELETION_PENDING, WRITE_NOW);
 		return;

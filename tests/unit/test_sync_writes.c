@@ -416,14 +416,14 @@ static int64_t written_after_ms(struct world *w)
 	return w->time.boot_ms - begun_ms;
 }
 
-/* Where writes take long, changes that belong together are gathered for sixteen times as long, within a limit. The last
- * Task to arrive ends that. */
+/* Where writes take long, changes that belong together are gathered for sixty-four times as long, within a limit. The
+ * last Task to arrive ends that. */
 static void test_slow_server(void **state)
 {
 	static const struct {
 		int64_t write_ms;
 		int64_t wait_ms;
-	} cases[] = {{0, 200}, {200, 3200}, {1000, 4000}};
+	} cases[] = {{0, 200}, {50, 3200}, {1000, 4000}};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -447,7 +447,7 @@ static void test_slow_server(void **state)
 	}
 }
 
-/* The retry of a Task waits for the write of its failure: half as long as other changes do. */
+/* The retry of a Task waits for the write of its failure, an eighth as long as other changes do. */
 static void test_slow_server_failure(void **state)
 {
 	struct world w;
@@ -456,13 +456,84 @@ static void test_slow_server_failure(void **state)
 	world_begin_of(&w, 3, STAYS, ",'retryPolicy':{'maxRetryCount':1}", "");
 	world_settle(&w);
 	world_advance_ms(&w, 10000);
-	w.time.write_ms = 200;
+	w.time.write_ms = 50;
 	world_pod_exit(&w, "f-a-0", 3, "");
-	assert_in_range(written_after_ms(&w), 1600, 1600);
+	assert_in_range(written_after_ms(&w), 400, 400);
 	world_write(&w);
 	world_advance_ms(&w, 10000);
 	world_pod_phase(&w, "f-a-1", "Running");
 	assert_in_range(written_after_ms(&w), 3200, 3200); /* that is over */
+	world_end(&w);
+}
+
+/* So do the others of a Framework for a success that ends it, and not for one that ends nothing. */
+static void test_slow_server_success(void **state)
+{
+	static const struct {
+		const char *policy;
+		int64_t wait_ms;
+	} cases[] = {
+		{",'frameworkAttemptCompletionPolicy':{'minFailedTaskCount':1,'minSucceededTaskCount':1}", 400},
+		{",'frameworkAttemptCompletionPolicy':{'minFailedTaskCount':1,'minSucceededTaskCount':2}", 3200},
+		{"", 3200},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct world w;
+
+		world_begin_of(&w, 3, cases[i].policy, "", "");
+		world_settle(&w);
+		for (int task = 0; task < 3; task++)
+			world_pod_phase(&w, pod_name("a", (size_t)task), "Running");
+		world_settle(&w);
+		world_advance_ms(&w, 10000);
+		w.time.write_ms = 50;
+		world_pod_exit(&w, "f-a-0", 0, "");
+		assert_in_range(written_after_ms(&w), cases[i].wait_ms, cases[i].wait_ms);
+		world_end(&w);
+	}
+}
+
+static void give_ip(struct world *w, const char *name, const char *ip)
+{
+	json_object_set_new(json_at(world_pod(w, name), "status"), "podIP", json_string(ip));
+	world_pod_phase(w, name, "Pending");
+}
+
+/* A barrier waits for the IPs of all Tasks, while their Pods do not run: the last IP is written at once. */
+static void test_slow_server_addresses(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin_of(&w, 3, STAYS, ",'retryPolicy':{'maxRetryCount':1}", "");
+	world_settle(&w);
+	world_advance_ms(&w, 10000);
+	w.time.write_ms = 1000;
+	give_ip(&w, "f-a-0", "10.0.0.1");
+	give_ip(&w, "f-a-1", "10.0.0.2");
+	world_reconcile(&w);
+	assert_false(w.plan.write);
+	give_ip(&w, "f-a-2", "10.0.0.3");
+	world_reconcile(&w);
+	assert_true(w.plan.write);
+	world_write(&w);
+	/* one after the other, they begin to run: nothing new is known of their IPs */
+	world_pod_phase(&w, "f-a-0", "Running");
+	world_reconcile(&w);
+	assert_false(w.plan.write);
+	world_settle_for(&w, 10000);
+	/* the IP of an attempt that is over does not count for the next one */
+	world_pod_exit(&w, "f-a-0", 3, "");
+	world_pass(&w, 30);
+	assert_int_equal(world_task(&w, 0, 0)->attempt.id, 1);
+	give_ip(&w, "f-a-1", "10.0.0.4");
+	world_reconcile(&w);
+	assert_false(w.plan.write);
+	give_ip(&w, "f-a-0", "10.0.0.5");
+	world_reconcile(&w);
+	assert_true(w.plan.write);
 	world_end(&w);
 }
 
@@ -510,6 +581,8 @@ int main(void)
 		cmocka_unit_test(test_former_pod),
 		cmocka_unit_test(test_slow_server),
 		cmocka_unit_test(test_slow_server_failure),
+		cmocka_unit_test(test_slow_server_success),
+		cmocka_unit_test(test_slow_server_addresses),
 		cmocka_unit_test(test_no_news_of_others),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
