@@ -376,6 +376,13 @@ static bool is_former(const struct framework *framework)
 	       strcmp(meta->controller_name, framework->name) == 0;
 }
 
+bool kueue_former_ends(const struct framework *framework)
+{
+	const struct slot *slot = kueue_slot(framework);
+
+	return is_former(framework) && slot->meta->deletion_time != 0 && workload_has_finalizer(slot->workload);
+}
+
 /* ---- steps ---- */
 
 bool kueue_only_releases(const struct framework *framework)
@@ -469,8 +476,7 @@ enum kueue_step kueue_step(const struct framework *framework)
 
 	if (workload != NULL)
 		return step_of_ours(framework, workload);
-	if (is_former(framework) && kueue_slot(framework)->meta->deletion_time != 0 &&
-	    workload_has_finalizer(kueue_slot(framework)->workload) && framework_has_nothing(framework))
+	if (kueue_former_ends(framework) && framework_has_nothing(framework))
 		return KUEUE_RELEASE;
 	return make ? KUEUE_MAKE : KUEUE_NOTHING;
 }

@@ -381,6 +381,35 @@ static void test_left_without_workload(void **state)
 	world_end(&w);
 }
 
+/* The ConfigMap of a deleted Framework lost its label and outlives it. The next one of the name is stopped, and needs
+ * the name no more: when the ConfigMap is gone, the former one's Workload is let go all the same. (Simulator seed
+ * 16845.) */
+static void test_former_config_map(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_admitted(&w, "", "", "");
+	run_all(&w);
+	world_pod_gone(&w, "f-a-0");
+	world_pod_gone(&w, "f-a-1");
+	json_object_del(json_object_get(w.config_map, "metadata"), "labels");
+	world_stamp(&w, w.config_map);
+	framework_observe_absent(w.framework, NULL);
+	json_decref(w.object);
+	world_create_framework(&w, "{'executionType':'Stop','taskRoles':[{'name':'a','taskNumber':2}]}", NULL);
+	world_mark_deleting(&w, workload(&w), 0);
+	world_workload_changed(&w);
+	world_pass(&w, 60);
+	assert_state(&w, STATE_COMPLETED);
+	assert_non_null(workload(&w));
+	json_decref(w.config_map);
+	w.config_map = NULL;
+	world_pass(&w, 60);
+	assert_null(workload(&w));
+	world_end(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -399,6 +428,7 @@ int main(void)
 		cmocka_unit_test(test_priority),
 		cmocka_unit_test(test_not_installed),
 		cmocka_unit_test(test_left_without_workload),
+		cmocka_unit_test(test_former_config_map),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
