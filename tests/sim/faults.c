@@ -30,6 +30,7 @@ enum fault {
 	FAULT_WALL_JUMP,
 	FAULT_MEMBER_MEMORY,
 	FAULT_WATCHER_MEMORY,
+	FAULT_CUT_OFF_WATCHER,
 	FAULT_KINDS,
 };
 
@@ -277,6 +278,9 @@ static void trouble_member(struct world *world, enum fault fault, struct member 
 	}
 }
 
+/* Longer than a Lease, which another watcher takes then. */
+enum { CUT_OFF_MAX_MS = 30000 };
+
 static void trouble_watcher(struct world *world, enum fault fault)
 {
 	struct watcher *watcher = some_watcher(world);
@@ -290,6 +294,11 @@ static void trouble_watcher(struct world *world, enum fault fault)
 		break;
 	case FAULT_TERMINATE_WATCHER: watcher_terminate(watcher); break;
 	case FAULT_WATCHER_MEMORY: watcher->process.memory_left = pick(world, 1, 1000); break;
+	case FAULT_CUT_OFF_WATCHER:
+		watcher->cut_off_until_ms = world->now_ms + pick(world, 100, CUT_OFF_MAX_MS);
+		trace(world, "%s: asks for the Lease in vain until %lld", watcher->process.label,
+		      (long long)watcher->cut_off_until_ms);
+		break;
 	default: pause(world, &watcher->process);
 	}
 }
@@ -370,6 +379,7 @@ static void trouble(struct world *world, enum fault fault)
 	case FAULT_CRASH_WATCHER_AT_REQUEST:
 	case FAULT_TERMINATE_WATCHER:
 	case FAULT_WATCHER_MEMORY:
+	case FAULT_CUT_OFF_WATCHER:
 	case FAULT_PAUSE_WATCHER: trouble_watcher(world, fault); break;
 	case FAULT_CUT_STREAM:
 	case FAULT_FREEZE_STREAM:

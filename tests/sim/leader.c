@@ -298,7 +298,8 @@ static void send(struct watcher *watcher, const struct election_request *request
 	if (!calm && chance(world, faults->delay))
 		arrival_ms += pick(world, 1, ELECTION_LEASE_MS);
 	at(world, ask->deadline_ms, &watcher->process, on_timeout, free, timeout);
-	if (!calm && (world->now_ms < faults->outage_until_ms || chance(world, faults->lose_request)))
+	if (!calm && (world->now_ms < faults->outage_until_ms || world->now_ms < watcher->cut_off_until_ms ||
+		      chance(world, faults->lose_request)))
 		free(ask);
 	else
 		at(world, arrival_ms, NULL, on_arrival, free, ask);

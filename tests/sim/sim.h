@@ -261,7 +261,8 @@ struct watcher {
 	int64_t wall_skew_ms;
 	bool gathering; /* what it has to tell */
 	struct stranger_link stranger[STRANGER_LINKS];
-	int64_t led_ms; /* when its term began */
+	int64_t led_ms;           /* when its term began */
+	int64_t cut_off_until_ms; /* its requests about the Lease and the record are lost */
 	/* stream.c */
 	struct kube_call *calls;
 	uint64_t call_numbers;
