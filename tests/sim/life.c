@@ -12,7 +12,8 @@ enum {
 	QUICK_MS = 1500,
 	/* of a thousand statuses that are written: users change their mind right then */
 	MEETS_RARELY = 30,
-	MEETS_OFTEN = 400, /* when the Framework waits for its retry, or is being suspended */
+	MEETS_OFTEN = 400,  /* when the Framework is being suspended */
+	MEETS_MOSTLY = 900, /* when it waits for its retry, which is rare */
 	LONG_DELAY_SEC = 15,
 	/* once nothing goes wrong any more, users go on for so long, and look on for so long */
 	GO_ON_MS = 40 * 1000,
@@ -296,7 +297,9 @@ void life_status_written(struct world *world, const struct object *framework)
 	int64_t until_ms = world->healed ? world->life_until_ms - LOOK_ON_MS : world->work_until_ms;
 
 	if (!world->lively || world->plans[framework->plan].tame || world->now_ms > until_ms ||
-	    !life_chance(world, waits || suspends ? MEETS_OFTEN : MEETS_RARELY))
+	    !life_chance(world, waits      ? MEETS_MOSTLY
+				: suspends ? MEETS_OFTEN
+					   : MEETS_RARELY))
 		return;
 	plan_deed(world, world->now_ms + life_draw(world, 1, waits ? 5000 : 400), framework->plan,
 		  suspends && !world->plans[framework->plan].strict
