@@ -168,7 +168,8 @@ static void put_gone(void *arg, const char *key)
 	buf_json_string(&changes->gone, key);
 }
 
-bool page_put_changes(struct buf *out, struct rows *rows, const struct rows_filter *filter, uint64_t since, bool live)
+bool page_put_changes(struct buf *out, struct rows *rows, const struct rows_filter *filter, uint64_t since,
+		      const char *lost)
 {
 	struct changes changes = {0};
 	bool reset = since == 0 || rows_too_old(rows, since), any;
@@ -180,8 +181,12 @@ bool page_put_changes(struct buf *out, struct rows *rows, const struct rows_filt
 	else
 		rows_each(rows, filter, since, put_present, put_gone, &changes);
 	any = reset || changes.rows.len > 0 || changes.gone.len > 1;
-	buf_printf(out, "{\"version\":%" PRIu64 ",\"live\":%s,\"reset\":%s,\"rows\":", rows->version,
-		   live ? "true" : "false", reset ? "true" : "false");
+	buf_printf(out, "{\"version\":%" PRIu64 ",\"lost\":", rows->version);
+	if (lost == NULL)
+		buf_puts(out, "null");
+	else
+		buf_json_string(out, lost);
+	buf_printf(out, ",\"reset\":%s,\"rows\":", reset ? "true" : "false");
 	buf_json_string_n(out, changes.rows.data, changes.rows.len);
 	buf_printf(out, ",\"gone\":%s]}\n", changes.gone.data);
 	buf_free(&changes.rows);

@@ -15,10 +15,11 @@ void page_put(struct buf *out, const char *title, const char *scope, const char 
 /* The list of the Frameworks that match, and the form of its filter. */
 void page_put_list(struct buf *out, struct rows *rows, const struct rows_filter *filter);
 
-/* The changes since a version (0: everything): {"version", "live", "reset", "rows", "gone"}. rows is the HTML of rows
+/* The changes since a version (0: everything): {"version", "lost", "reset", "rows", "gone"}. rows is the HTML of rows
  * in their order; gone has keys of rows that are no longer shown. reset: rows are all there are, in groups. Returns
- * whether there is any change. live: whether the watch of the API server is connected. */
-bool page_put_changes(struct buf *out, struct rows *rows, const struct rows_filter *filter, uint64_t since, bool live);
+ * whether there is any change. lost: why the API server does not report changes; NULL: it does. */
+bool page_put_changes(struct buf *out, struct rows *rows, const struct rows_filter *filter, uint64_t since,
+		      const char *lost);
 
 /* One Framework: why, tree, timeline, Events. notes: lines about omitted parts, or "". version: of the rows. */
 void page_put_framework(struct buf *out, const struct inquiry *inquiry, const char *notes, uint64_t version);

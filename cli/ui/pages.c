@@ -85,7 +85,7 @@ static void answer_poll(struct poll *poll, bool always)
 	struct pages *pages = poll->pages;
 	cleanup_buf struct buf text = {0};
 
-	if (!page_put_changes(&text, &pages->rows, &poll->filter, poll->since, pages->live) && !always) {
+	if (!page_put_changes(&text, &pages->rows, &poll->filter, poll->since, pages->lost) && !always) {
 		poll->since = pages->rows.version;
 		return;
 	}
@@ -123,7 +123,7 @@ static void reply_changes(struct pages *pages, struct serve_request *request)
 	uint64_t version = since == NULL ? 0 : strtoull(since, NULL, 10);
 	struct poll *poll;
 
-	if (page_put_changes(&text, &pages->rows, &filter, version, pages->live) ||
+	if (page_put_changes(&text, &pages->rows, &filter, version, pages->lost) ||
 	    serve_request_query(request, "now") != NULL) {
 		reply_text(request, 200, "application/json", &text);
 		return;
@@ -145,13 +145,13 @@ void pages_changed(struct pages *pages)
 	}
 }
 
-void pages_set_live(struct pages *pages, bool live)
+void pages_set_lost(struct pages *pages, const char *why)
 {
-	bool changed = pages->live != live;
-
-	pages->live = live;
-	if (changed)
-		answer_all(pages, true);
+	if (why == NULL ? pages->lost == NULL : pages->lost != NULL && strcmp(pages->lost, why) == 0)
+		return;
+	free(pages->lost);
+	pages->lost = why == NULL ? NULL : mem_strdup(why);
+	answer_all(pages, true);
 }
 
 /* ---- the whole --------------------------------------------------------------------------------------------------- */
@@ -160,6 +160,7 @@ void pages_init(struct pages *pages)
 {
 	ev_timer_init(&pages->settle, on_settled, 0, 0);
 	pages->settle.data = pages;
+	pages->lost = mem_strdup(PAGES_NO_ANSWER);
 }
 
 void pages_handle(void *arg, struct serve_request *request)
@@ -188,4 +189,5 @@ void pages_free(struct pages *pages)
 {
 	ev_timer_stop(pages->loop, &pages->settle);
 	rows_free(&pages->rows);
+	free(pages->lost);
 }

@@ -19,7 +19,7 @@ struct pages {
 	/* Answers with the page of a Framework that is among the rows, or parks the request. */
 	void (*framework)(void *arg, struct serve_request *request, const struct ui_row *row);
 	void *arg;
-	bool live; /* the watch is connected: pages_set_live() */
+	char *lost; /* why no changes come: pages_set_lost() */
 	struct poll *polls;
 	struct ev_timer settle;
 };
@@ -30,7 +30,9 @@ void pages_init(struct pages *pages);
 void pages_handle(void *pages, struct serve_request *request);
 /* Rows have changed: requests that wait for it are answered soon, so that many changes are one answer. */
 void pages_changed(struct pages *pages);
-void pages_set_live(struct pages *pages, bool live);
+/* Why the API server does not report changes, in words; NULL: it does. Before the first call: PAGES_NO_ANSWER. */
+#define PAGES_NO_ANSWER "The API server does not answer"
+void pages_set_lost(struct pages *pages, const char *why);
 /* After serve_free(). */
 void pages_free(struct pages *pages);
 

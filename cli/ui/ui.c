@@ -1,5 +1,6 @@
 /* kubectl framework ui: a page on loopback, with the user's rights. One watch keeps the list; what the page of a
  * Framework needs more is read when somebody looks at it. */
+#include <ctype.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,7 +96,25 @@ static void on_list_end(void *arg, const char *resource_version)
 
 static void on_live(void *arg, bool live)
 {
-	pages_set_live(&((struct ui *)arg)->pages, live);
+	struct ui *ui = arg;
+
+	if (live)
+		pages_set_lost(&ui->pages, NULL);
+	else if (ui->pages.lost == NULL) /* else the reason is known */
+		pages_set_lost(&ui->pages, PAGES_NO_ANSWER);
+}
+
+/* The page stays, and says what it lacks: the right may come back. */
+static bool on_refused(void *arg, const char *right, int http_status, const char *message)
+{
+	struct ui *ui = arg;
+	const struct cli *cli = ui->cli;
+	struct error err;
+
+	cli_refused(right, "frameworks", cli->options.all_namespaces ? NULL : cli->ns, http_status, message, &err);
+	err.message[0] = (char)toupper((unsigned char)err.message[0]);
+	pages_set_lost(&ui->pages, err.message);
+	return true;
 }
 
 static void watch(struct ui *ui, const char *path)
@@ -104,7 +123,8 @@ static void watch(struct ui *ui, const char *path)
 							 .deleted = on_deleted,
 							 .list_begin = on_list_begin,
 							 .list_end = on_list_end,
-							 .live = on_live};
+							 .live = on_live,
+							 .refused = on_refused};
 	const struct reflector_options options = {
 		.path = path, .label_selector = ui->cli->options.selector, .what = "Frameworks", .page_size = CLI_PAGE};
 

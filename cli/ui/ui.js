@@ -121,7 +121,7 @@ async function ask() {
   else if (any) await putFramework();
   since = news.version;
   heard = true;
-  say(news.live ? 'live' : 'The API server does not answer: this is what it said last.', !news.live);
+  say(news.lost === null ? 'live' : `${news.lost}. This is what the API server said last.`, news.lost !== null);
 }
 
 async function follow() {

@@ -318,7 +318,8 @@ static void test_pages(void **state)
 		{"framework", 404, "There is no such Framework."},
 		{"rows?since=0", 200, "\"reset\":true"},
 		{"rows?since=x", 200, "\"reset\":true"},
-		{"rows?since=1&now=1", 200, "{\"version\":1,\"live\":false,\"reset\":false,\"rows\":\"\","},
+		{"rows?since=1&now=1", 200,
+		 "{\"version\":1,\"lost\":\"The API server does not answer\",\"reset\":false,\"rows\":\"\","},
 		{"rows?since=99", 200, "\"reset\":true"},
 		{"ui.js", 200, "Content-Type: text/javascript"},
 		{"ui.css", 200, "prefers-color-scheme"},
@@ -358,14 +359,15 @@ static void test_changes(void **state)
 	rows_delete(&w->pages.rows, "ns", "f");
 	pages_changed(&w->pages);
 	RUN_UNTIL(w->loop, asker_done(&all));
-	assert_contains(asker_body(&all), "{\"version\":3,\"live\":false,\"reset\":false,");
+	assert_contains(asker_body(&all),
+			"{\"version\":3,\"lost\":\"The API server does not answer\",\"reset\":false,");
 	assert_contains(asker_body(&all), "data-key=\\\"ns/g\\\"");
 	assert_contains(asker_body(&all), "\"gone\":[\"ns/f\"]");
 	assert_false(asker_done(&other));
 	/* but that the API server does not answer is for all */
-	pages_set_live(&w->pages, true);
+	pages_set_lost(&w->pages, NULL);
 	RUN_UNTIL(w->loop, asker_done(&other));
-	assert_contains(asker_body(&other), "{\"version\":3,\"live\":true,\"reset\":false,\"rows\":\"\",\"gone\":[]}");
+	assert_contains(asker_body(&other), "{\"version\":3,\"lost\":null,\"reset\":false,\"rows\":\"\",\"gone\":[]}");
 	asker_close(&all);
 	asker_close(&other);
 	/* one that waits at the end */

@@ -4,6 +4,7 @@ constants_of 65-scenarios
 
 # Starts it; $ui is the address that it prints, without its last part.
 ui_start() { # arguments...
+    rm -f "$RUN/out/$scenario.url" # of the one before
     "$BUILD/kubectl-framework" ui --kubeconfig "$CLUSTER_DIR/kubeconfig" "$@" >"$RUN/out/$scenario.url" 2>"$RUN/out/$scenario.err" &
     ui_pid=$!
     wait_for 20 "kubectl framework ui says where it is" test -s "$RUN/out/$scenario.url"
@@ -234,7 +235,13 @@ run_cli_ui_picture() {
     fw delete resnet >/dev/null
 }
 
-# Whoever may read Frameworks only sees them, and what is left out; who may not gets no page.
+# Why there are no changes, as the page's script is told; null: there are.
+ui_lost() { # text
+    curl -sf "${ui}rows?since=1&now=1" | jq -er '.lost | tojson' | grep -qF "$1"
+}
+
+# Whoever may read Frameworks only sees them, and what is left out; who may not gets no page. Without the right to watch
+# them the page says so.
 run_cli_ui_rights() {
     [[ $CLUSTER == kubernetes ]] || not_here "the embedded API server knows nobody who is impersonated"
     local status=0
@@ -248,6 +255,13 @@ run_cli_ui_rights() {
     ui_stop
     "$BUILD/kubectl-framework" ui --kubeconfig "$CLUSTER_DIR/kubeconfig" -n "$NS" --as eve >/dev/null 2>&1 || status=$?
     expect "who may not read Frameworks" "$status" 4
+    k create role lists-frameworks --verb=get,list --resource=frameworks.frameworkcontroller.microsoft.com >/dev/null
+    k create rolebinding tom-lists --role=lists-frameworks --user=tom >/dev/null
+    ui_start -n "$NS" --as tom
+    wait_for 20 "the page says why it is not live" ui_lost "The right to watch frameworks in namespace $NS is missing"
+    k create rolebinding tom-reads --role=reads-frameworks --user=tom >/dev/null
+    wait_for 60 "the page is live when the right is there" ui_lost null
+    ui_stop
 }
 
 # Names and messages that are HTML, or change what a terminal or the direction of writing shows, or are huge, are text.
