@@ -229,7 +229,8 @@ static void on_established(void *arg)
 	watcher->streams = streams_new(watcher->loop, watcher->client, watcher->cache, &namespaces, true,
 				       &streams_handler, watcher);
 	if (watcher->config.kueue)
-		watcher->workloads = workloads_new(watcher->loop, watcher->client, watcher->cache, &namespaces);
+		watcher->workloads = workloads_new(watcher->loop, watcher->client, watcher->cache, &namespaces,
+						   on_relisted, watcher);
 }
 
 static void on_crd_failed(void *arg, const char *message)

@@ -76,11 +76,6 @@ static const struct streams_handler streams_handler = {
 	.deleted = on_deleted, .synced = on_synced, .relisted = on_relisted, .live = on_live};
 
 /* As watcher/view/workloads.c. */
-static void ignore(void *arg)
-{
-	(void)arg;
-}
-
 static void ignore_live(void *arg, bool live)
 {
 	(void)arg;
@@ -88,7 +83,7 @@ static void ignore_live(void *arg, bool live)
 }
 
 static const struct streams_handler workloads_handler = {
-	.deleted = on_deleted, .synced = ignore, .relisted = ignore, .live = ignore_live};
+	.deleted = on_deleted, .synced = on_relisted, .relisted = on_relisted, .live = ignore_live};
 
 /* ---- the cache's listener ---- */
 

@@ -27,6 +27,8 @@ struct workloads {
 	struct streams *streams;
 	struct kube_call *call; /* at most one */
 	bool freed;             /* waits for that call's callback */
+	void (*listed)(void *arg);
+	void *arg;
 	struct log_last complaint;
 	ev_timer timer;
 };
@@ -39,9 +41,11 @@ static void ignore_deleted(void *arg, enum object_kind kind, const char *text, s
 	(void)len;
 }
 
-static void ignore(void *arg)
+static void on_listed(void *arg)
 {
-	(void)arg;
+	const struct workloads *workloads = arg;
+
+	workloads->listed(workloads->arg);
 }
 
 static void ignore_live(void *arg, bool live)
@@ -51,7 +55,7 @@ static void ignore_live(void *arg, bool live)
 }
 
 static const struct streams_handler handler = {
-	.deleted = ignore_deleted, .synced = ignore, .relisted = ignore, .live = ignore_live};
+	.deleted = ignore_deleted, .synced = on_listed, .relisted = on_listed, .live = ignore_live};
 
 static bool serves(const json_t *group, const char *version)
 {
@@ -119,7 +123,7 @@ static void on_timer(struct ev_loop *loop, ev_timer *timer, int events)
 }
 
 struct workloads *workloads_new(struct ev_loop *loop, struct kube_client *client, struct cache *cache,
-				const struct namespaces *namespaces)
+				const struct namespaces *namespaces, void (*listed)(void *arg), void *arg)
 {
 	struct workloads *workloads = mem_calloc(1, sizeof(*workloads));
 
@@ -127,6 +131,8 @@ struct workloads *workloads_new(struct ev_loop *loop, struct kube_client *client
 	workloads->client = client;
 	workloads->cache = cache;
 	workloads->namespaces = *namespaces;
+	workloads->listed = listed;
+	workloads->arg = arg;
 	ev_timer_init(&workloads->timer, on_timer, 0, LOOK_EVERY_SEC);
 	workloads->timer.data = workloads;
 	look(workloads);

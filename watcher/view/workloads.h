@@ -12,9 +12,10 @@ struct ev_loop;
 struct workloads;
 
 /* Asks the API server which version of Workloads it serves, every 10 s, and watches that one. The cache must outlive
- * it. */
+ * it. listed runs after each list: a reconciler may know a Workload by its own creation alone, and no event tells that
+ * it was deleted while there was no watch. */
 struct workloads *workloads_new(struct ev_loop *loop, struct kube_client *client, struct cache *cache,
-				const struct namespaces *namespaces);
+				const struct namespaces *namespaces, void (*listed)(void *arg), void *arg);
 /* NULL is fine. */
 void workloads_free(struct workloads *workloads);
 
