@@ -232,3 +232,25 @@ run_kueue_killed() {
     expect "Workloads created" "$(jq -r 'select(.type == "ADDED").object.metadata.name' "$RUN/out/$scenario.workloads" | sort -u | wc -l)" 6
     expect "Pods created" "$(jq -r 'select(.type == "ADDED").object.metadata.uid' "$RUN/out/$scenario.pods" | sort -u | wc -l)" 6
 }
+
+# A Workload is deleted while the watcher cannot list any: the reconciler, which knows it by its own creation alone, learns
+# that from the first list, and creates it again.
+run_kueue_unseen() {
+    [[ $CLUSTER == embedded ]] || only_embedded
+    local uid
+    kueue_cluster
+    install_kueue
+    testapi_fault '{"match": {"resource": "workloads", "userAgent": "fc-watcher"}, "action": {"status": 503}}'
+    start_watcher
+    create "fw(\"f\"; [role(\"a\"; 1; ends(0; 0))]) | $IN_QUEUE"
+    wait_framework f 30 '.status.displayState == "Suspended"'
+    wait_for 30 "its Workload is there" get_jq "$(workloads_path)/framework-f" -e .metadata.uid
+    uid=$(get_jq "$(workloads_path)/framework-f" -r .metadata.uid)
+    patch_workload f '{"metadata": {"finalizers": null}}'
+    api DELETE "$(workloads_path)/framework-f" >/dev/null
+    is_absent "$(workloads_path)/framework-f" || fail "somebody knew at once: this tests nothing"
+    testapi DELETE faults >/dev/null
+    wait_for 60 "it is created again" get_jq "$(workloads_path)/framework-f" -e ".metadata.uid != \"$uid\""
+    start_kueue 1
+    wait_completed f 60
+}
