@@ -102,17 +102,16 @@ bool framework_attended(struct world *world, const struct object *framework)
 }
 
 /* Whether a call about its name is on its way, or the deletion of the ConfigMap, with which the garbage collector
- * deletes its Pods, or the status write that the fence waits for (CONTRACT.md §12.14): each lasts as long as a lease at
- * most, and nothing else is done meanwhile. Or a status was refused, and is to be written again later: what rests on
- * that waits, too. */
+ * deletes its Pods, or a status write: each lasts as long as a lease at most, and what rests on it waits (CONTRACT.md
+ * §12.4). Or a status was refused, and is to be written again later: what rests on that waits, too. */
 static bool called(const struct world *world, const struct object *object)
 {
 	struct item *item = known(holder(world, object->ns, object_framework_name(object->json)), object->ns,
 				  object_framework_name(object->json));
 	const struct slot *slot = item == NULL ? NULL : &item_framework(item)->config_map;
 
-	if (item != NULL && ((item->writing && framework_fenced(item_framework(item))) ||
-			     item->writes.until_ms > item->reconciler->ports.boot_ms(item->reconciler->ports.context)))
+	if (item != NULL &&
+	    (item->writing || item->writes.until_ms > item->reconciler->ports.boot_ms(item->reconciler->ports.context)))
 		return true;
 	if (slot != NULL && slot->call == CALL_DELETE_CONFIG_MAP)
 		return true;
