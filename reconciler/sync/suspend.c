@@ -111,5 +111,6 @@ void suspend_enter(struct reconcile *reconcile)
 		plan_event(reconcile->plan, false, "FrameworkSuspended",
 			   "Framework is suspended until Kueue admits it: it waits in the queue %s",
 			   framework->kueue.queue);
-	framework_touch(reconcile, WRITE_RUNNING);
+	/* nothing more is to be expected, and until it is stored a Pod of a former owner may come late */
+	framework_touch(reconcile, suspended == SUSPENDED_NOW ? WRITE_NOW : WRITE_RUNNING);
 }
