@@ -469,7 +469,26 @@ static void test_view_of_suspended(void **state)
 	world_end(&w);
 }
 
-/* The Framework of another controller is left alone, whatever is in it, and taken up when it becomes ours. */
+/* A new owner asks whether there is a ConfigMap before it reports a Framework as suspended. Status writes take long,
+ * and that one does not wait for others: a former owner's Pod might come meanwhile. (Simulator seed 435459.) */
+static void test_stored_at_once(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin_of(&w, 2, "", "", "");
+	world_reconcile(&w);
+	world_write(&w);
+	world_restart(&w);
+	edit(&w, SUSPEND);
+	w.time.write_ms = 1000;
+	world_settle_for(&w, 100);
+	assert_int_equal(w.made[CALL_GET_CONFIG_MAP], 1);
+	assert_suspended(&w, "True");
+	assert_true(w.framework->written == w.framework->version);
+	world_end(&w);
+}
+
 /* Another object has the ConfigMap's name: an Event says so, once, while the Framework is held, too. */
 static void test_name_is_taken(void **state)
 {
@@ -500,6 +519,7 @@ static void test_name_is_taken(void **state)
 	world_end(&w);
 }
 
+/* The Framework of another controller is left alone, whatever is in it, and taken up when it becomes ours. */
 static void test_managed_by_others(void **state)
 {
 	struct world w;
@@ -542,6 +562,7 @@ int main(void)
 		cmocka_unit_test(test_config_map_unlabelled),
 		cmocka_unit_test(test_view_that_lags),
 		cmocka_unit_test(test_view_of_suspended),
+		cmocka_unit_test(test_stored_at_once),
 		cmocka_unit_test(test_name_is_taken),
 		cmocka_unit_test(test_managed_by_others),
 	};
