@@ -114,7 +114,7 @@ static bool on_refused(void *arg, const char *right, int http_status, const char
 	cli_refused(right, "frameworks", cli->options.all_namespaces ? NULL : cli->ns, http_status, message, &err);
 	err.message[0] = (char)toupper((unsigned char)err.message[0]);
 	pages_set_lost(&ui->pages, err.message);
-	return true;
+	return ui->listed; /* before that nobody can see the page */
 }
 
 static void watch(struct ui *ui, const char *path)

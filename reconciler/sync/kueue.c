@@ -343,9 +343,8 @@ void kueue_sync(struct reconcile *reconcile)
 	step = kueue_step(framework);
 	take_step(reconcile, slot, step);
 	/* no event shows the end of a ConfigMap without our label, and the next attempt alone would ask for it */
-	if (framework->status.state == STATE_COMPLETED && kueue_former_ends(framework) &&
-	    slot_lost(framework, &framework->config_map))
-		slot_send_get_rarely(reconcile, &framework->config_map, framework->config_map.meta->uid);
+	if (kueue_former_ends(framework) && slot_lost(framework, &framework->config_map))
+		slot_send_get(reconcile, &framework->config_map, framework->config_map.meta->uid);
 	if (step == KUEUE_NOTHING && kueue_workload(framework) != NULL && kueue_holds(framework) &&
 	    kueue_wants_quota(framework) && framework_at_rest(framework) && slot->meta->deletion_time == 0)
 		report_queue_wait(reconcile, slot->workload);

@@ -158,13 +158,20 @@ struct completion *policy_test(const struct framework *framework)
 	return NULL;
 }
 
-bool policy_awaits_success(const struct framework *framework, size_t role)
+bool policy_end_decides(const struct framework *framework, size_t role, const struct task_status *task)
 {
 	const struct role_work *work = &framework->roles[role];
-	int in_spec = framework_spec_find_role(&framework->spec, framework->status.attempt.roles[role].name);
+	const struct task_role_spec *spec;
+	int in_spec;
 
-	return in_spec >= 0 &&
-	       reached(work->succeeded + work->ending + work->over, framework->spec.roles[in_spec].min_succeeded_tasks);
+	if (!task->attempt.completion->succeeded)
+		return true;
+	in_spec = framework_spec_find_role(&framework->spec, framework->status.attempt.roles[role].name);
+	if (in_spec < 0)
+		return false;
+	spec = &framework->spec.roles[in_spec];
+	return retry_decide(&spec->retry, &task->retry, task->attempt.completion).retry ||
+	       reached(work->succeeded + work->ended, spec->min_succeeded_tasks);
 }
 
 struct completion *policy_test_task(const struct framework *framework, size_t role, size_t index)

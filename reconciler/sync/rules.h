@@ -47,10 +47,10 @@ void pace_hurry(struct framework *framework);
 void pace_forget(struct framework *framework);
 /* A write of all that has changed begins. */
 void pace_started(struct framework *framework, int64_t boot_ms);
-/* A Task's attempt has failed, or its success may end the Framework's: the retry or the end waits for the next write,
- * so the changes from now on wait less for each other. */
+/* The end of a Task's attempt decides more (policy_end_decides()), which waits for the next write: the changes from now
+ * on wait less for each other. */
 void pace_decisive(struct framework *framework);
-/* A Task's Pod has got its IP. */
+/* A Task's Pod has got its first IP. */
 void pace_addressed(struct framework *framework);
 /* The Task has entered its state, or reports a detail of it that others wait for. */
 void pace_arrived(struct framework *framework, const struct task_status *task);
@@ -151,9 +151,9 @@ struct retry_decision retry_decide(const struct retry_policy *policy, const stru
 struct completion *policy_test(const struct framework *framework);
 /* The test for a Task that has just become Completed: its own role's policy, then the total; it is the trigger. */
 struct completion *policy_test_task(const struct framework *framework, size_t role, size_t index);
-/* Whether the role's minSucceededTaskCount is reached if all its Tasks that have ended and are not yet Completed
- * succeed. */
-bool policy_awaits_success(const struct framework *framework, size_t role);
+/* Whether more than a report depends on the end of this Task's attempt: it has failed, it is retried, or the role
+ * reaches its minSucceededTaskCount if all its Tasks whose attempts have ended succeed. */
+bool policy_end_decides(const struct framework *framework, size_t role, const struct task_status *task);
 
 /* ---- scale.c: CONTRACT.md §11 ---- */
 

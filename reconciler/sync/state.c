@@ -101,6 +101,8 @@ static void count_task(struct role_work *work, const struct task_status *task, i
 		work->ending += sign;
 	if (task->state == STATE_ATTEMPT_COMPLETED)
 		work->over += sign;
+	if (task->state >= STATE_DELETION_PENDING && task->state <= STATE_ATTEMPT_COMPLETED)
+		work->ended += sign;
 	if (without_ip(task))
 		work->without_ip += sign;
 	if (task->state != STATE_COMPLETED)
@@ -183,8 +185,7 @@ void task_enter(struct reconcile *reconcile, size_t role, size_t index, enum att
 		if (task->deletion_pending)
 			framework->scale = true;
 	}
-	if (state != STATE_COMPLETED && task->attempt.completion != NULL &&
-	    (!task->attempt.completion->succeeded || policy_awaits_success(framework, role)))
+	if (state != STATE_COMPLETED && task->attempt.completion != NULL && policy_end_decides(framework, role, task))
 		pace_decisive(framework);
 	framework_touch(reconcile, write_delay_ms);
 	work->tasks[index].decided = framework->version;
@@ -197,6 +198,8 @@ void task_set_pod_ip(struct reconcile *reconcile, size_t role, size_t index, con
 	struct role_work *work = &framework->roles[role];
 	struct task_status *task = &framework->status.attempt.roles[role].tasks[index];
 
+	bool first = task->attempt.pod_ip == NULL || task->attempt.pod_ip[0] == '\0';
+
 	if (task->attempt.pod_ip != NULL && strcmp(task->attempt.pod_ip, ip) == 0)
 		return;
 	count_task(work, task, -1);
@@ -204,7 +207,7 @@ void task_set_pod_ip(struct reconcile *reconcile, size_t role, size_t index, con
 	count_task(work, task, 1);
 	framework_touch(reconcile, ip[0] == '\0' ? WRITE_UIDS : WRITE_RUNNING);
 	pace_arrived(framework, task);
-	if (ip[0] != '\0')
+	if (first && ip[0] != '\0')
 		pace_addressed(framework);
 }
 

@@ -114,6 +114,7 @@ struct role_work {
 	int32_t running;
 	int32_t ending;     /* AttemptDeletionPending: its Pod is deleted after the write */
 	int32_t over;       /* AttemptCompleted: retried after the write */
+	int32_t ended;      /* AttemptDeletionPending to AttemptCompleted */
 	int32_t without_ip; /* AttemptRunning or before, and its Pod has none yet */
 	int32_t completed;
 	int32_t failed;
@@ -129,12 +130,12 @@ struct write_pace {
 	unsigned gathered;  /* writes in quick succession: each lets the next one wait longer */
 	int64_t last_ms;    /* when the last write began */
 	int64_t spacing_ms; /* from that one to the next at least, unless it is urgent */
-	bool decisive;      /* since that one, a Task's attempt has failed, or its success may end the others */
+	bool decisive;      /* since that one, a Task's attempt has ended that decides more */
 	/* the versions at which the last Task came into AttemptRunning, AttemptDeletionPending, AttemptCompleted */
 	uint64_t running;
 	uint64_t ending;
 	uint64_t over;
-	uint64_t addressed; /* … got its Pod's IP */
+	uint64_t addressed; /* … got its Pod's first IP */
 };
 
 /* The operations that the present grant allows, and the author of the stored status (fence.c). */

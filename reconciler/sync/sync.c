@@ -492,9 +492,9 @@ static void check_counters(const struct framework *framework)
 
 		if (counted.live != kept->live || counted.running != kept->running || counted.ending != kept->ending ||
 		    counted.over != kept->over || counted.without_ip != kept->without_ip ||
-		    counted.completed != kept->completed || counted.failed != kept->failed ||
-		    counted.succeeded != kept->succeeded || counted.creation_pending != kept->creation_pending ||
-		    counted.leaving != kept->leaving)
+		    counted.ended != kept->ended || counted.completed != kept->completed ||
+		    counted.failed != kept->failed || counted.succeeded != kept->succeeded ||
+		    counted.creation_pending != kept->creation_pending || counted.leaving != kept->leaving)
 			abort();
 	}
 }

@@ -41,6 +41,8 @@ static void enter(struct turn *turn, enum attempt_state state, int64_t write_del
 /* Makes all that follows from the present status wait until that status is persisted. */
 static void decide(struct turn *turn)
 {
+	if (turn->task->attempt.completion != NULL && !turn->task->attempt.completion->succeeded)
+		pace_decisive(turn->framework);
 	framework_touch(turn->reconcile, WRITE_COMPLETIONS);
 	turn->framework->roles[turn->role].tasks[turn->index].decided = turn->framework->version;
 }

@@ -26,6 +26,9 @@ static inline void world_check_counters(const struct framework *framework)
 		assert_int_equal(counted.live, kept->live);
 		assert_int_equal(counted.running, kept->running);
 		assert_int_equal(counted.ending, kept->ending);
+		assert_int_equal(counted.over, kept->over);
+		assert_int_equal(counted.ended, kept->ended);
+		assert_int_equal(counted.without_ip, kept->without_ip);
 		assert_int_equal(counted.completed, kept->completed);
 		assert_int_equal(counted.failed, kept->failed);
 		assert_int_equal(counted.succeeded, kept->succeeded);

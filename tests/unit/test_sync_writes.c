@@ -466,23 +466,25 @@ static void test_slow_server_failure(void **state)
 	world_end(&w);
 }
 
-/* So do the others of a Framework for a success that ends it, and not for one that ends nothing. */
+/* So does what follows from a success that ends the attempt, or is retried, and not from one that decides nothing. */
 static void test_slow_server_success(void **state)
 {
 	static const struct {
 		const char *policy;
+		const char *task;
 		int64_t wait_ms;
 	} cases[] = {
-		{",'frameworkAttemptCompletionPolicy':{'minFailedTaskCount':1,'minSucceededTaskCount':1}", 400},
-		{",'frameworkAttemptCompletionPolicy':{'minFailedTaskCount':1,'minSucceededTaskCount':2}", 3200},
-		{"", 3200},
+		{",'frameworkAttemptCompletionPolicy':{'minFailedTaskCount':1,'minSucceededTaskCount':1}", "", 400},
+		{",'frameworkAttemptCompletionPolicy':{'minFailedTaskCount':1,'minSucceededTaskCount':2}", "", 3200},
+		{"", ALWAYS, 400},
+		{"", "", 3200},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct world w;
 
-		world_begin_of(&w, 3, cases[i].policy, "", "");
+		world_begin_of(&w, 3, cases[i].policy, cases[i].task, "");
 		world_settle(&w);
 		for (int task = 0; task < 3; task++)
 			world_pod_phase(&w, pod_name("a", (size_t)task), "Running");
@@ -493,6 +495,27 @@ static void test_slow_server_success(void **state)
 		assert_in_range(written_after_ms(&w), cases[i].wait_ms, cases[i].wait_ms);
 		world_end(&w);
 	}
+}
+
+/* The Pod of a Task that has ended is still being deleted: the Task counts when another one succeeds. */
+static void test_slow_server_second_success(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin_of(&w, 4, ",'frameworkAttemptCompletionPolicy':{'minSucceededTaskCount':2}", "", "");
+	world_settle(&w);
+	for (int task = 0; task < 4; task++)
+		world_pod_phase(&w, pod_name("a", (size_t)task), "Running");
+	world_settle(&w);
+	w.slow_kubelet = true;
+	world_pod_exit(&w, "f-a-0", 0, "");
+	world_pass(&w, 30);
+	assert_task(&w, 0, 0, STATE_DELETING);
+	w.time.write_ms = 50;
+	world_pod_exit(&w, "f-a-1", 0, "");
+	assert_in_range(written_after_ms(&w), 400, 400);
+	world_end(&w);
 }
 
 static void give_ip(struct world *w, const char *name, const char *ip)
@@ -534,6 +557,12 @@ static void test_slow_server_addresses(void **state)
 	give_ip(&w, "f-a-0", "10.0.0.5");
 	world_reconcile(&w);
 	assert_true(w.plan.write);
+	world_write(&w);
+	/* nor is anybody in a hurry for another IP of the same Pod */
+	world_pass(&w, 30);
+	give_ip(&w, "f-a-1", "10.0.0.6");
+	world_reconcile(&w);
+	assert_false(w.plan.write);
 	world_end(&w);
 }
 
@@ -582,6 +611,7 @@ int main(void)
 		cmocka_unit_test(test_slow_server),
 		cmocka_unit_test(test_slow_server_failure),
 		cmocka_unit_test(test_slow_server_success),
+		cmocka_unit_test(test_slow_server_second_success),
 		cmocka_unit_test(test_slow_server_addresses),
 		cmocka_unit_test(test_no_news_of_others),
 	};
