@@ -95,8 +95,8 @@ bool kueue_only_releases(const struct framework *framework);
 /* Whether the decisions that calls about the Workload rest on are stored (CONTRACT.md §12). */
 bool kueue_decisions_stored(const struct framework *framework);
 
-/* Whether the Workload is that of a former Framework of this name, and is on its way out: until its last Pod is gone.
- */
+/* Whether a former Framework of this name had the Workload, and it is being deleted: its finalizer stays until the last
+ * Pod is gone. */
 bool kueue_former_ends(const struct framework *framework);
 
 /* The next step about the Workload. */

@@ -47,8 +47,8 @@ void pace_hurry(struct framework *framework);
 void pace_forget(struct framework *framework);
 /* A write of all that has changed begins. */
 void pace_started(struct framework *framework, int64_t boot_ms);
-/* The end of a Task's attempt decides more (policy_end_decides()), which waits for the next write: the changes from now
- * on wait less for each other. */
+/* The end of a Task's attempt decides more than itself (policy_end_decides()), and that waits for the next write. So
+ * from now on changes wait less for each other. */
 void pace_decisive(struct framework *framework);
 /* A Task's Pod has got its first IP. */
 void pace_addressed(struct framework *framework);

@@ -197,7 +197,6 @@ void task_set_pod_ip(struct reconcile *reconcile, size_t role, size_t index, con
 	struct framework *framework = reconcile->framework;
 	struct role_work *work = &framework->roles[role];
 	struct task_status *task = &framework->status.attempt.roles[role].tasks[index];
-
 	bool first = task->attempt.pod_ip == NULL || task->attempt.pod_ip[0] == '\0';
 
 	if (task->attempt.pod_ip != NULL && strcmp(task->attempt.pod_ip, ip) == 0)

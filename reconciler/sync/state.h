@@ -130,7 +130,7 @@ struct write_pace {
 	unsigned gathered;  /* writes in quick succession: each lets the next one wait longer */
 	int64_t last_ms;    /* when the last write began */
 	int64_t spacing_ms; /* from that one to the next at least, unless it is urgent */
-	bool decisive;      /* since that one, a Task's attempt has ended that decides more */
+	bool decisive;      /* a Task's attempt has ended since, and decides more than itself */
 	/* the versions at which the last Task came into AttemptRunning, AttemptDeletionPending, AttemptCompleted */
 	uint64_t running;
 	uint64_t ending;
