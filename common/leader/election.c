@@ -1,6 +1,7 @@
 /* The election's decisions; see election.h. One request is out at a time. A standby reads the Lease, then the record.
- * If both allow it, it writes the Lease at once, and then the record. A leader writes the Lease on the version of its
- * last write, and reads it after a conflict. */
+ * If both allow it, it writes the Lease. Once every other leader has ended, it writes the record, on the version that
+ * it read before, and the Lease again: then it leads. Who has the Lease writes it on the version of its last write, and
+ * reads it after a conflict. */
 #include "common/leader/election.h"
 
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 
 enum { CONFLICTS_AT_ONCE = 3, RELEASE_AGAIN_MS = 200, RELEASED_LEASE_MS = 1000 /* as client-go leaves it */ };
 
-enum state { STANDBY, ELECTED, LEADING, RELEASED };
+enum state { STANDBY, HOLDING, LEADING, RELEASED };
 enum step { READ_LEASE, READ_RECORD, WRITE_LEASE, WRITE_RECORD };
 
 struct election {
@@ -18,21 +19,19 @@ struct election {
 	enum state state;
 	/* as last answered */
 	bool present; /* there is a Lease */
-	struct election_lease found;
+	bool seen;    /* there was one */
+	struct election_lease lease;
+	int64_t observed_ms; /* when we saw that it had changed, or was gone */
+	bool dead;           /* its holder is known to have ended */
 	bool recorded;
 	struct election_lease record;
-	/* who holds the Lease, by both of them */
-	bool seen;
-	struct election_lease lease;
-	int64_t observed_ms; /* when we saw that it had changed: its holder renewed it before that */
-	bool again;          /* the look after that has shown the same */
-	bool dead;           /* its holder is known to have ended */
-	/* our term */
+	/* our term, or the one that we try to begin */
 	uint64_t epoch;
-	uint64_t term;
-	int64_t former_until_ms;
 	int64_t former_member_ms;
-	int64_t sent_ms; /* when the last write of the Lease that succeeded was sent */
+	int64_t former_until_ms;
+	int64_t lead_from_ms; /* every other leader has ended */
+	int64_t sent_ms;      /* when the last write of the Lease that succeeded was sent */
+	uint64_t term;
 	/* what is asked */
 	enum step step;
 	int64_t due_ms;
@@ -49,6 +48,7 @@ struct election *election_new(const struct election_options *options, int64_t no
 	struct election *election = mem_calloc(1, sizeof(*election));
 
 	election->options = *options;
+	election->observed_ms = now_ms;
 	election->due_ms = now_ms;
 	return election;
 }
@@ -82,88 +82,69 @@ static bool ours(const struct election *election, const struct election_lease *l
 	return strcmp(lease->holder, election->options.identity) == 0;
 }
 
-static bool same_term(const struct election_lease *a, const struct election_lease *b)
+/* lease: NULL: there is none. The last one counts on. */
+static void observe(struct election *election, const struct election_lease *lease, int64_t now_ms)
 {
-	return a->transitions == b->transitions && strcmp(a->holder, b->holder) == 0;
-}
+	bool news = lease == NULL ? election->present
+				  : !election->present || strcmp(lease->version, election->lease.version) != 0;
 
-/* Whether the record is of a later term than the Lease: the Lease was deleted, or taken by one who did not know of it.
- */
-static bool record_is_newer(const struct election *election)
-{
-	const struct election_lease *lease = &election->found;
-	const struct election_lease *record = &election->record;
-
-	if (!election->recorded || !election->present)
-		return election->recorded;
-	if (lease->transitions == record->transitions && (lease->holder[0] == '\0' || same_term(lease, record)))
-		return false;
-	return strcmp(lease->record_version, record->record_version) != 0;
-}
-
-/* The Lease is read before the record. So a record that is news may be of a term whose Lease was written in between,
- * and which renews that: only when the next look shows the same, the Lease is gone. */
-static void observe(struct election *election, const struct election_lease *lease, bool by_record, int64_t now_ms)
-{
-	const struct election_lease *known = &election->lease;
-	bool news = !election->seen || !same_term(known, lease) || strcmp(known->renewed, lease->renewed) != 0 ||
-		    strcmp(known->record_version, lease->record_version) != 0;
-
-	if (news)
+	if (news) {
 		election->dead = false;
-	if (news || (by_record && !election->again))
 		election->observed_ms = now_ms;
-	election->again = !news;
+	}
+	election->present = lease != NULL;
+	if (lease == NULL)
+		return;
 	election->lease = *lease;
 	election->seen = true;
 }
 
-/* When there is neither of them, the holder that was seen last counts on. */
-static void observe_both(struct election *election, int64_t now_ms)
+/* A holder that gives it back takes its process out, too: where that is left, somebody else took out the holder, who
+ * leads on. */
+static bool given_back(const struct election_lease *lease)
 {
-	const struct election_lease *record = &election->record;
-
-	if (!record_is_newer(election)) {
-		if (election->present)
-			observe(election, &election->found, false, now_ms);
-	} else if (!ours(election, record) || !same_term(record, &election->lease)) { /* else we know more of it */
-		observe(election, record, true, now_ms);
-	}
+	return lease->holder[0] == '\0' && lease->process[0] == '\0';
 }
 
-static int64_t expires_ms(const struct election *election)
+/* Whether the record names the term of the Lease. */
+static bool same_term(const struct election_lease *record, const struct election_lease *lease)
 {
-	return election->observed_ms +
-	       (election->lease.duration_ms > 0 ? election->lease.duration_ms : election->options.lease_ms);
+	return record->transitions == lease->transitions &&
+	       (given_back(lease) || strcmp(record->holder, lease->holder) == 0);
 }
 
-/* Whether one who does not lead may write the Lease as its own. A holder that gives it back takes its process out, too:
- * where that is left, somebody else took out the holder, who leads on. */
-static bool free_to_take(const struct election *election, int64_t now_ms)
+/* Whether one may lead who does not hold the Lease that we take: the last term is the one that the record names, and
+ * the Lease was deleted, or taken, after that. */
+static bool unknown_leader(const struct election *election)
+{
+	if (!election->recorded)
+		return election->seen;
+	return !election->present || !same_term(&election->record, &election->lease);
+}
+
+/* Whether processes may still act on grants of former leaders. */
+static bool left_behind(const struct election *election)
 {
 	const struct election_lease *lease = &election->lease;
 
-	return !election->seen || election->dead || now_ms >= expires_ms(election) || ours(election, lease) ||
-	       (lease->holder[0] == '\0' && lease->process[0] == '\0');
+	if (unknown_leader(election))
+		return true;
+	if (lease->grants == ELECTION_GRANTS_CHILDREN)
+		return !election->dead && !ours(election, lease);
+	return election->seen && lease->grants == ELECTION_GRANTS_MEMBERS;
 }
 
-/* The processes that may still act on grants of former leaders. */
-static enum election_grants left_behind(const struct election *election)
+/* When one who does not lead may write the Lease as its own. A leader has the time to put back one that is gone. */
+static int64_t free_from_ms(const struct election *election)
 {
-	if (!election->seen)
-		return ELECTION_GRANTS_NONE;
-	if (election->lease.grants == ELECTION_GRANTS_CHILDREN && (election->dead || ours(election, &election->lease)))
-		return ELECTION_GRANTS_NONE;
-	return election->lease.grants;
-}
+	const struct election_lease *lease = &election->lease;
+	int64_t duration_ms = lease->duration_ms > 0 ? lease->duration_ms : election->options.lease_ms;
 
-/* The holder renewed the Lease before we saw that it had, and has led without another renewal for so long at most. */
-static int64_t former_end_ms(const struct election *election, int64_t now_ms)
-{
-	int64_t renew_ms = election->lease.renew_ms;
-	int64_t end_ms = renew_ms > 0 ? election->observed_ms + renew_ms : expires_ms(election);
-
-	return end_ms < now_ms ? end_ms : now_ms;
+	if (!election->present)
+		duration_ms = election->recorded || election->seen ? 2 * election->options.retry_ms : 0;
+	else if (election->dead || ours(election, lease) || given_back(lease))
+		duration_ms = 0;
+	return election->observed_ms + duration_ms;
 }
 
 /* ---- moves ------------------------------------------------------------------------------------------------------ */
@@ -174,76 +155,78 @@ static void step_down(struct election *election, int64_t now_ms)
 	plan(election, READ_LEASE, now_ms);
 }
 
-/* The Lease is ours; `lease` is still what it was before. */
-static void elected(struct election *election, uint64_t epoch)
+static int64_t larger(int64_t a, int64_t b)
 {
-	const struct election_options *options = &election->options;
-	int64_t member_ms = election->seen ? election->lease.member_ms : 0;
-
-	election->state = ELECTED;
-	election->epoch = epoch;
-	election->sent_ms = election->asked_ms;
-	/* leases that were given before run on as they were, whatever ours are like */
-	election->former_member_ms = member_ms > options->member_ms ? member_ms : options->member_ms;
-	election->former_until_ms = 0;
-	if (left_behind(election) != ELECTION_GRANTS_NONE)
-		election->former_until_ms = former_end_ms(election, election->asked_ms) + election->former_member_ms +
-					    options->margin_ms;
+	return a > b ? a : b;
 }
 
-static void lead(struct election *election)
-{
-	election->state = LEADING;
-	election->term++;
-	plan(election, WRITE_LEASE,
-	     election->releasing ? election->sent_ms : election->sent_ms + election->options.retry_ms);
-}
-
-/* Standby: looks again, at the latest when the Lease would run out. */
-static void wait_more(struct election *election, int64_t now_ms)
-{
-	int64_t next_ms = now_ms + election->options.retry_ms + election->options.jitter_ms;
-
-	if (expires_ms(election) > now_ms && expires_ms(election) < next_ms)
-		next_ms = expires_ms(election);
-	plan(election, READ_LEASE, next_ms);
-}
-
-/* ---- what to send ----------------------------------------------------------------------------------------------- */
-
-/* The epoch of the next term: larger than both have, because a record that was deleted may come back as it was before,
- * by a write that is carried out late. */
+/* The epoch of the next term: larger than both objects have, because one that was deleted may come back as it was
+ * before, by a write that is carried out late. */
 static uint64_t newer_epoch(const struct election *election)
 {
 	uint64_t epoch = election->lease.transitions;
 
-	if (election->present && election->found.transitions > epoch)
-		epoch = election->found.transitions;
 	if (election->recorded && election->record.transitions > epoch)
 		epoch = election->record.transitions;
 	return epoch >= ELECTION_EPOCH_MAX ? 1 : epoch + 1;
 }
 
+/* How long a leader goes on at most when it does not know that it has lost the Lease: as long as its Lease runs, which
+ * is longer than its renew deadline, so that clocks may differ. */
+static int64_t unknown_ms(const struct election *election)
+{
+	int64_t ms = election->recorded ? election->record.duration_ms : election->lease.duration_ms;
+
+	return ms > 0 ? ms : election->options.lease_ms;
+}
+
+/* Tries to begin a term. Leases that were given before run on as they were, whatever ours are like. */
+static void take(struct election *election, int64_t now_ms)
+{
+	int64_t member_ms = larger(election->options.member_ms, election->lease.member_ms);
+
+	if (unknown_leader(election) && election->recorded)
+		member_ms = larger(member_ms, election->record.member_ms);
+	election->former_member_ms = member_ms;
+	election->epoch = newer_epoch(election);
+	plan(election, WRITE_LEASE, now_ms);
+}
+
+/* The Lease is ours; `lease` is still what it was before. */
+static void hold(struct election *election, int64_t now_ms)
+{
+	election->state = HOLDING;
+	election->lead_from_ms = now_ms + (unknown_leader(election) ? unknown_ms(election) : 0);
+	election->former_until_ms = 0;
+	if (left_behind(election))
+		election->former_until_ms = election->lead_from_ms + election->former_member_ms +
+					    election->options.margin_ms;
+}
+
+/* Standby: looks again, at the latest when it may take the Lease. */
+static void wait_more(struct election *election, int64_t now_ms)
+{
+	int64_t next_ms = now_ms + election->options.retry_ms + election->options.jitter_ms;
+	int64_t free_ms = free_from_ms(election);
+
+	plan(election, READ_LEASE, free_ms < next_ms ? free_ms : next_ms);
+}
+
+/* ---- what to send ----------------------------------------------------------------------------------------------- */
+
 /* Before and in our term: what it granted, and what those before it did. A successor of ours waits for theirs, too. */
 static void fill_lease(const struct election *election, int64_t now_ms, struct election_lease *out)
 {
 	const struct election_options *options = &election->options;
-	bool standby = election->state == STANDBY;
-	const struct election_lease *knows = standby ? &election->record : &election->lease;
-	bool others = standby ? left_behind(election) != ELECTION_GRANTS_NONE : now_ms < election->former_until_ms;
-	int64_t former_ms = standby ? election->lease.member_ms : election->former_member_ms;
+	bool others = election->state == STANDBY ? left_behind(election) : now_ms < election->former_until_ms;
 
 	*out = (struct election_lease){.duration_ms = options->lease_ms,
-				       .renew_ms = options->renew_ms,
-				       .transitions = standby ? newer_epoch(election) : election->epoch,
+				       .transitions = election->epoch,
 				       .grants = options->grants,
-				       .member_ms = others && former_ms > options->member_ms ? former_ms
-											     : options->member_ms};
-	if (!standby || election->recorded)
-		memcpy(out->record_version, knows->record_version, sizeof(out->record_version));
-	if (election->releasing) {
+				       .member_ms = others ? election->former_member_ms : options->member_ms};
+	if (election->releasing && election->state == LEADING) {
 		out->duration_ms = RELEASED_LEASE_MS;
-		if (election->drained || election->state == ELECTED)
+		if (election->drained)
 			out->grants = ELECTION_GRANTS_NONE;
 	} else {
 		memcpy(out->holder, options->identity, sizeof(out->holder));
@@ -273,12 +256,12 @@ bool election_next(struct election *election, int64_t now_ms, struct election_re
 		step_down(election, now_ms);
 	if (election->out)
 		return false;
-	if (election->releasing && election->state == STANDBY) {
+	/* the Lease of one that has to wait ends by itself */
+	if (election->releasing &&
+	    (election->state == STANDBY || (election->state == HOLDING && now_ms < election->lead_from_ms))) {
 		election->state = RELEASED;
 		return false;
 	}
-	if (election->releasing && (election->step == READ_RECORD || election->step == WRITE_RECORD))
-		plan(election, WRITE_LEASE, now_ms); /* it does not need the record any more */
 	if (now_ms < election->due_ms)
 		return false;
 	step = election->step;
@@ -309,65 +292,81 @@ int64_t election_due_ms(const struct election *election)
 /* lease: NULL: there is none. */
 static void on_lease_read(struct election *election, const struct election_lease *lease, int64_t now_ms)
 {
-	election->present = lease != NULL;
-	if (lease != NULL)
-		election->found = *lease;
+	observe(election, lease, now_ms);
 	if (election->state == STANDBY)
 		plan(election, READ_RECORD, now_ms);
-	else if (lease != NULL && lease->transitions == election->epoch &&
-		 (ours(election, lease) || lease->holder[0] == '\0'))
-		/* ours, or somebody took out the holder by hand: nobody has led since, so we still do, and put it right
-		 */
+	else if (lease == NULL ||
+		 (lease->transitions == election->epoch && (ours(election, lease) || lease->holder[0] == '\0')))
+		/* Ours, or somebody deleted it, or took out its holder by hand: we put it right. Whoever took it in
+		 * between waits longer than we go on without it, and cannot lead without it. */
 		plan(election, WRITE_LEASE, now_ms);
-	else /* one that is gone takes a new term, of which others learn by the record */
+	else
 		step_down(election, now_ms);
 }
 
 static void on_lease_written(struct election *election, const struct election_lease *lease, int64_t now_ms)
 {
-	if (election->releasing && lease->holder[0] == '\0') {
+	if (lease->holder[0] == '\0') {
 		election->state = RELEASED;
 		return;
 	}
-	election->present = true;
-	election->conflicts = 0;
-	if (election->state == LEADING) {
-		election->sent_ms = election->asked_ms;
-		plan(election, WRITE_LEASE,
-		     election->releasing ? now_ms : election->asked_ms + election->options.retry_ms);
-	} else if (now_ms < election->asked_ms + election->options.renew_ms) {
-		elected(election, lease->transitions);
-		plan(election, WRITE_RECORD, now_ms);
-	} else {
+	if (now_ms >= election->asked_ms + election->options.renew_ms) {
 		step_down(election, now_ms); /* the answer comes too late to build on */
 		return;
 	}
-	observe(election, lease, false, now_ms);
+	if (election->state == STANDBY)
+		hold(election, now_ms);
+	observe(election, lease, now_ms);
+	election->conflicts = 0;
+	election->sent_ms = election->asked_ms;
+	if (election->state == HOLDING && election->recorded && same_term(&election->record, lease)) {
+		election->state = LEADING;
+		election->term++;
+	}
+	if (election->state == HOLDING && now_ms >= election->lead_from_ms)
+		plan(election, WRITE_RECORD, now_ms);
+	else
+		plan(election, WRITE_LEASE,
+		     election->releasing ? now_ms : election->asked_ms + election->options.retry_ms);
+}
+
+/* The record names our term. With the Lease still ours after that, we lead. */
+static void on_record_written(struct election *election, const struct election_lease *record, int64_t now_ms)
+{
+	election->record = *record;
+	election->recorded = true;
+	plan(election, WRITE_LEASE, now_ms);
 }
 
 /* record: NULL: there is none. */
 static void on_record_read(struct election *election, const struct election_lease *record, int64_t now_ms)
 {
 	bool unchanged = record == NULL ? !election->recorded
-					: election->recorded &&
-						  strcmp(record->record_version, election->record.record_version) == 0;
+					: election->recorded && strcmp(record->version, election->record.version) == 0;
 
 	election->recorded = record != NULL;
 	if (record != NULL)
 		election->record = *record;
 	if (election->state == STANDBY) {
-		observe_both(election, now_ms);
-		if (free_to_take(election, now_ms))
-			plan(election, WRITE_LEASE, now_ms);
+		if (now_ms >= free_from_ms(election))
+			take(election, now_ms);
 		else
 			wait_more(election, now_ms);
 	} else if (unchanged) {
 		plan(election, WRITE_RECORD, now_ms);
 	} else if (record != NULL && same_term(record, &election->lease)) {
-		lead(election); /* the write's answer was lost */
+		on_record_written(election, record, now_ms); /* the answer was lost */
 	} else {
 		step_down(election, now_ms);
 	}
+}
+
+/* What comes after a request of which it is unknown what it did, or that was refused because of another's. */
+static enum step look(const struct election *election, enum election_outcome outcome)
+{
+	if (election->state != HOLDING || election->asked == READ_LEASE || election->asked == WRITE_LEASE)
+		return READ_LEASE;
+	return outcome == ELECTION_FAILED ? WRITE_LEASE : READ_RECORD;
 }
 
 void election_answered(struct election *election, enum election_outcome outcome, const struct election_lease *lease,
@@ -375,7 +374,6 @@ void election_answered(struct election *election, enum election_outcome outcome,
 {
 	/* counted from the question, as in client-go: after a long wait for the answer there is time for another one */
 	int64_t again_ms = election->asked_ms + (election->releasing ? RELEASE_AGAIN_MS : election->options.retry_ms);
-	enum step look = election->state == ELECTED && !election->releasing ? READ_RECORD : READ_LEASE;
 	bool reads = election->asked == READ_RECORD || election->asked == READ_LEASE;
 
 	election->out = false;
@@ -386,29 +384,26 @@ void election_answered(struct election *election, enum election_outcome outcome,
 	if (election->step != election->asked)
 		return; /* it stepped down meanwhile, and looks anew */
 	if (outcome == ELECTION_FAILED) {
-		plan(election, look, again_ms);
+		plan(election, look(election, outcome), again_ms);
 		return;
 	}
 	if (outcome == ELECTION_CONFLICT || (outcome == ELECTION_ABSENT && !reads)) {
 		/* one who leads has to know at once why */
-		plan(election, look, ++election->conflicts > CONFLICTS_AT_ONCE ? again_ms : now_ms);
+		plan(election, look(election, outcome), ++election->conflicts > CONFLICTS_AT_ONCE ? again_ms : now_ms);
 		return;
 	}
 	switch (election->asked) {
 	case READ_RECORD: on_record_read(election, lease, now_ms); break;
 	case READ_LEASE: on_lease_read(election, lease, now_ms); break;
 	case WRITE_LEASE: on_lease_written(election, lease, now_ms); break;
-	case WRITE_RECORD:
-		election->record = *lease;
-		election->recorded = true;
-		lead(election);
-		break;
+	case WRITE_RECORD: on_record_written(election, lease, now_ms); break;
 	}
 }
 
 void election_holder_dead(struct election *election)
 {
-	if (!election->seen || election->dead || ours(election, &election->lease) || election->lease.holder[0] == '\0')
+	if (!election->present || election->dead || ours(election, &election->lease) ||
+	    election->lease.holder[0] == '\0')
 		return;
 	election->dead = true;
 	if (!election->out && election->state == STANDBY)
@@ -445,5 +440,5 @@ int64_t election_former_until_ms(const struct election *election)
 
 const struct election_lease *election_seen(const struct election *election)
 {
-	return election->seen ? &election->lease : NULL;
+	return election->present ? &election->lease : NULL;
 }

@@ -3,21 +3,21 @@
  * election_next() returns the next request to the API server, and election_answered() takes the answer. lease.h sends
  * the requests.
  *
- *            the Lease is free, expired, or its holder dead:
- *            written as ours                                         the record names this term
- *    STANDBY ────────────────────────────────────────────▶ ELECTED ────────────────────────────▶ LEADING
- *       ▲                                                     │ the record names another one      │   │
- *       └─────────────────────────────────────────────────────┴───────────────────────────────────┘   │
- *         the Lease is another holder's, or gone; or renew_ms since the sending                       │
- *         of the last write that succeeded                            RELEASED ◀── election_release() ┘
+ *             the Lease is free, expired,                      nobody else leads: record and
+ *             or its holder dead: written as ours              Lease are written as ours, too
+ *    STANDBY ─────────────────────────────────────▶ HOLDING ─────────────────────────────────▶ LEADING
+ *       ▲                                              │                                        │   │
+ *       └──────────────────────────────────────────────┴────────────────────────────────────────┘   │
+ *         one of them is another's; or renew_ms since the sending                                   │
+ *         of the last write that succeeded                          RELEASED ◀── election_release() ┘
  * It works as client-go's election, with three additions, because members have leases of their own:
  * - spec.leaseTransitions is the leader's epoch: each term has a larger one than the Lease and the record had. Both
  *   objects contain it before the leader uses it. No message changes it.
  * - An annotation names who may still act for the holder (enum election_grants). A successor waits for those.
  * - The record is an object of its own that outlives the Lease: epoch and holder of the newest term, and how long its
- *   leases run. Each term writes it on the version that it read before it took the Lease. So if somebody deletes a
- *   Lease, and two watchers take one each, only one leads. The Lease names this version, too. If the Lease is deleted,
- *   or does not name the record's version, the holder that the record names counts as the holder. */
+ *   leases run. Each term writes it on the version that it read before it took the Lease, and the Lease again after
+ *   that. So if somebody deletes a Lease, and two watchers take one each, only one leads. If the record does not name
+ *   the term of the Lease that is taken, whom it names may still lead, for as long as its Lease ran. */
 #ifndef LEADER_ELECTION_H
 #define LEADER_ELECTION_H
 
@@ -36,24 +36,20 @@ enum election_grants {
 /* leaseTransitions is an int32: after this epoch they begin again at 1. */
 #define ELECTION_EPOCH_MAX UINT64_C(2147483647)
 
-enum { ELECTION_IDENTITY_SIZE = 128, ELECTION_PROCESS_SIZE = 320, ELECTION_TIME_SIZE = 40, ELECTION_VERSION_SIZE = 40 };
+enum { ELECTION_IDENTITY_SIZE = 128, ELECTION_PROCESS_SIZE = 320, ELECTION_VERSION_SIZE = 40 };
 
 enum election_object { ELECTION_LEASE, ELECTION_RECORD, ELECTION_OBJECTS };
 
-/* The fields of a Lease that the election reads. The record has holder, duration_ms, transitions and member_ms, and its
- * grants are MEMBERS. */
+/* The fields of a Lease that the election reads. The record has version, holder, duration_ms, transitions and
+ * member_ms, and its grants are MEMBERS. */
 struct election_lease {
 	char holder[ELECTION_IDENTITY_SIZE]; /* spec.holderIdentity; "": nobody */
-	char renewed[ELECTION_TIME_SIZE];    /* spec.renewTime; only compared */
+	char version[ELECTION_VERSION_SIZE]; /* resourceVersion */
 	int64_t duration_ms;                 /* spec.leaseDurationSeconds; <= 0: absent */
 	uint64_t transitions;                /* spec.leaseTransitions */
-	int64_t renew_ms;                    /* an annotation: renew_ms of the holder; <= 0: absent */
 	enum election_grants grants;         /* an annotation */
 	int64_t member_ms; /* an annotation: the longest member lease that may still run; <= 0: absent */
 	char process[ELECTION_PROCESS_SIZE]; /* an annotation: process and machine of the holder; "": unknown */
-	/* an annotation: resourceVersion of the record that the holder read before it took the Lease; "": there was no
-	 * record. In the record: its own */
-	char record_version[ELECTION_VERSION_SIZE];
 };
 
 struct election_options {
@@ -76,8 +72,8 @@ enum election_verb { ELECTION_READ, ELECTION_CREATE, ELECTION_UPDATE };
 struct election_request {
 	enum election_object object;
 	enum election_verb verb;
-	/* CREATE, UPDATE: the Lease to be written. `renewed` is empty: the caller fills in the wall clock's time. An
-	 * UPDATE has the resourceVersion of the last answer. */
+	/* CREATE, UPDATE: the Lease or the record to be written. The caller fills in renewTime. An UPDATE has the
+	 * resourceVersion of the last answer: lease.version is empty. */
 	struct election_lease lease;
 	bool acquires;      /* a new term: acquireTime, too, is now */
 	int64_t timeout_ms; /* > 0 */
@@ -109,15 +105,14 @@ bool election_released(const struct election *election);
 /* Whether this process leads at now_ms. Ask before each action that only a leader may do. Once false, it stays false
  * until election_next() begins a new term. */
 bool election_leads(const struct election *election, int64_t now_ms);
-/* The epoch of the present term, or of the last one; 0 before the first. */
+/* The epoch of the present term, or of the last one that was tried; 0 before the first. */
 uint64_t election_epoch(const struct election *election);
 /* Counts the terms led from 1. */
 uint64_t election_term(const struct election *election);
-/* The time after which nobody acts for former leaders. The last of them stopped at its renew deadline; its members go
- * on for their longest lease (as long as ours, if the annotation is missing) and the margin. 0: nobody acted for one
- * when the term began. */
+/* The time after which nobody acts for former leaders: since none of them could lead, the longest lease that they gave
+ * (as long as ours, if the annotation is missing) and the margin. 0: nobody acted for one when the term began. */
 int64_t election_former_until_ms(const struct election *election);
-/* The Lease as it was last read; NULL before the first one. */
+/* The Lease as it was last answered; NULL: there was none. */
 const struct election_lease *election_seen(const struct election *election);
 
 #endif

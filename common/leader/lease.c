@@ -20,10 +20,8 @@
 #define LEASES "/apis/coordination.k8s.io/v1/namespaces/%s/leases"
 #define CONFIG_MAPS "/api/v1/namespaces/%s/configmaps"
 #define ANNOTATION_GRANTS "frameworkcontroller.microsoft.com/leader-grants"
-#define ANNOTATION_RENEW "frameworkcontroller.microsoft.com/leader-renew-deadline-ms"
 #define ANNOTATION_MEMBER "frameworkcontroller.microsoft.com/leader-member-lease-ms"
 #define ANNOTATION_PROCESS "frameworkcontroller.microsoft.com/leader-process"
-#define ANNOTATION_RECORD_VERSION "frameworkcontroller.microsoft.com/leader-record-version"
 
 enum { RELEASE_MS = 3000, JITTER_PART = 5 /* of the retry period, at most; as client-go */ };
 
@@ -117,14 +115,11 @@ static void read_lease(const json_t *object, struct election_lease *out)
 	*out = (struct election_lease){
 		.duration_ms = as_int32(json_int(spec, "leaseDurationSeconds", 0)) * 1000,
 		.transitions = (uint64_t)as_int32(json_int(spec, "leaseTransitions", 0)),
-		.renew_ms = read_number(annotations, ANNOTATION_RENEW),
 		.member_ms = read_member_ms(annotations, ANNOTATION_MEMBER),
 		.grants = ELECTION_GRANTS_MEMBERS,
 	};
 	copy_text(out->holder, sizeof(out->holder), json_str(spec, "holderIdentity"));
-	copy_text(out->renewed, sizeof(out->renewed), json_str(spec, "renewTime"));
 	copy_text(out->process, sizeof(out->process), json_str(annotations, ANNOTATION_PROCESS));
-	copy_text(out->record_version, sizeof(out->record_version), json_str(annotations, ANNOTATION_RECORD_VERSION));
 	for (size_t i = 0; grants != NULL && i < ARRAY_LEN(grants_names); i++)
 		if (strcmp(grants, grants_names[i]) == 0)
 			out->grants = (enum election_grants)i;
@@ -141,8 +136,6 @@ static void read_record(const json_t *object, struct election_lease *out)
 		.grants = ELECTION_GRANTS_MEMBERS,
 	};
 	copy_text(out->holder, sizeof(out->holder), json_str(data, "holder"));
-	copy_text(out->record_version, sizeof(out->record_version),
-		  json_str(json_path(object, "metadata", NULL), "resourceVersion"));
 }
 
 /* object[name], made if it is not there. Borrowed. */
@@ -176,10 +169,8 @@ static void write_lease(json_t *object, const struct election_request *request)
 	json_object_set_new(object, "apiVersion", json_string("coordination.k8s.io/v1"));
 	json_object_set_new(object, "kind", json_string("Lease"));
 	json_object_set_new(annotations, ANNOTATION_GRANTS, json_string(grants_names[request->lease.grants]));
-	write_number(annotations, ANNOTATION_RENEW, request->lease.renew_ms);
 	write_number(annotations, ANNOTATION_MEMBER, request->lease.member_ms);
 	json_object_set_new(annotations, ANNOTATION_PROCESS, json_string(request->lease.process));
-	json_object_set_new(annotations, ANNOTATION_RECORD_VERSION, json_string(request->lease.record_version));
 	/* nobody is left out, as present client-go does, rather than "" */
 	if (request->lease.holder[0] == '\0')
 		json_object_del(spec, "holderIdentity");
@@ -368,6 +359,8 @@ static void on_answer(void *arg, const struct kube_answer *answer)
 	}
 	if (outcome == ELECTION_ANSWERED) {
 		(lease->asked == ELECTION_LEASE ? read_lease : read_record)(object, &seen);
+		copy_text(seen.version, sizeof(seen.version),
+			  json_str(json_path(object, "metadata", NULL), "resourceVersion"));
 		check_version(lease, object);
 	}
 	json_decref(object);

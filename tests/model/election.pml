@@ -24,7 +24,7 @@
 #define AFTER 1 /* a member's write may arrive so long after its lease: the drift of its clock, and the way of the write */
 #endif
 #ifndef MARGIN
-#define MARGIN (DRIFT_LEADER + AFTER)
+#define MARGIN AFTER
 #endif
 /* How often things happen at most. */
 #ifndef EPOCHS
@@ -47,13 +47,11 @@
 /* Where a watcher is. */
 #define STANDBY 0
 #define LOOKED 1  /* it has read both */
-#define ASKED 2   /* it has read the record alone */
-#define ELECTED 3 /* it has the Lease, and has yet to write the record */
-#define LEADING 4
+#define HOLDING 2 /* it has the Lease, and has yet to write the record */
+#define LEADING 3
 
 #define own_member(i) ((i) == 0 -> MEMBER : MEMBER_OTHER)
 #define larger(a, b) ((a) > (b) -> (a) : (b))
-#define smaller(a, b) ((a) < (b) -> (a) : (b))
 
 /* The API server's objects. */
 bool lease_there;
@@ -61,37 +59,31 @@ byte lease_holder = NOBODY;
 byte lease_epoch;
 byte lease_member;
 bool lease_grants; /* somebody may act for the holder when it is gone */
-byte lease_base;   /* the version of the record that was read before the Lease was taken; 0: none */
 byte record_epoch; /* 0: it does not exist */
 byte record_holder = NOBODY;
 byte record_member;
-byte record_version;
 
 typedef watcher {
 	byte at;
 	/* the record as it was read last */
 	bool record_fresh; /* nobody has written it since: a write that names its version succeeds */
-	byte record_epoch;
+	byte record_epoch; /* 0: it did not exist */
 	byte record_holder;
 	byte record_member;
-	byte base; /* its version; 0: it did not exist */
 	/* the Lease */
+	bool seen;
 	bool fresh;
 	bool there;
-	/* who holds it, by the newer one of both */
-	bool seen;
-	bool by_record;
 	byte holder;
 	byte epoch;
 	byte member;
 	bool grants;
 	byte expire; /* until it has run out */
-	byte former; /* until everything has run out that its holder may give if it goes on to its renew deadline */
 	/* the term */
 	byte own_epoch;
 	byte own_member; /* the longest member lease that counts */
 	byte lead;       /* until the renew deadline */
-	bool inherits;
+	byte wait;       /* until it may lead */
 	byte block;      /* until shards that nobody claims are granted */
 	/* a write of each object that was given up, and that the server may carry out at any time */
 	bool late;
@@ -100,7 +92,6 @@ typedef watcher {
 	byte late_epoch;
 	byte late_member;
 	bool late_grants;
-	byte late_base;
 	bool late_record;
 	bool late_record_creates;
 	byte late_record_holder;
@@ -144,7 +135,6 @@ bool begun; /* watcher 0 is the first to write: what the other one could do firs
 		w[i].late_holder = 0; \
 		w[i].late_epoch = 0; \
 		w[i].late_member = 0; \
-		w[i].late_base = 0; \
 		w[i].late_grants = false \
 	:: else \
 	fi
@@ -156,13 +146,12 @@ bool begun; /* watcher 0 is the first to write: what the other one could do firs
 	forget_late(0, !w[0].late_creates); \
 	forget_late(1, !w[1].late_creates)
 
-#define lease_written(by_whom, epoch_now, member_now, grants_now, base_now) \
+#define lease_written(by_whom, epoch_now, member_now, grants_now) \
 	lease_there = true; \
 	lease_holder = by_whom; \
 	lease_epoch = epoch_now; \
 	lease_member = member_now; \
 	lease_grants = grants_now; \
-	lease_base = base_now; \
 	lease_changed()
 
 #define forget_late_record(i, also) \
@@ -186,7 +175,6 @@ bool begun; /* watcher 0 is the first to write: what the other one could do firs
 	record_holder = by_whom; \
 	record_epoch = epoch_now; \
 	record_member = member_now; \
-	record_version++; \
 	record_changed()
 
 /* A write of watcher i whose outcome it does not learn: carried out at once, or later, or never. */
@@ -198,62 +186,33 @@ bool begun; /* watcher 0 is the first to write: what the other one could do firs
 		w[i].late_epoch = w[i].own_epoch; \
 		w[i].late_member = w[i].own_member; \
 		w[i].late_grants = grants_now; \
-		w[i].late_base = w[i].base; \
 		forget_late(i, false) \
-	:: lease_accepts(i) -> lease_written(by_whom, w[i].own_epoch, w[i].own_member, grants_now, w[i].base) \
+	:: lease_accepts(i) -> lease_written(by_whom, w[i].own_epoch, w[i].own_member, grants_now) \
 	fi; \
 	losses++; \
 	w[i].fresh = false
 
 #define lease_accepts(i) (w[i].there -> w[i].fresh : !lease_there)
+#ifdef RECORD_OVERWRITTEN
+#define record_accepts(i) true
+#else
 #define record_accepts(i) (w[i].record_epoch > 0 -> w[i].record_fresh : record_epoch == 0)
+#endif
 
 /* ---- a watcher ---- */
-
-/* Whether the Lease was taken away from the term that the record names: deleted, or made anew without knowing of it.
- * models common/leader/election.c:record_is_newer */
-#define same_term(i) (lease_epoch == w[i].record_epoch && (lease_holder == w[i].record_holder || lease_holder == NOBODY))
-#ifdef RECORD_IGNORED
-#define record_is_newer(i) false
-#elif defined(BASE_IGNORED) /* the greater epoch is the newer one */
-#define record_is_newer(i) \
-	(w[i].record_epoch > 0 && \
-	 (!lease_there || w[i].record_epoch > lease_epoch || (w[i].record_epoch == lease_epoch && !same_term(i))))
-#else
-#define record_is_newer(i) (w[i].record_epoch > 0 && !(lease_there && (same_term(i) || lease_base == w[i].base)))
-#endif
 
 #define read_record(i) \
 	w[i].record_epoch = record_epoch; \
 	w[i].record_holder = (record_epoch > 0 -> record_holder : 0); \
 	w[i].record_member = record_member; \
-	w[i].base = (record_epoch > 0 -> record_version : 0); \
 	w[i].record_fresh = true
 
-/* What a Lease of its own gave was counted when it ceased to lead. Of one that is gone nothing tells how long it goes on:
- * as if it had been renewed right now.
- * models common/leader/election.c:observe (here Lease and record are read at one time, so that the first look counts)
- * models common/leader/election.c:observe_both
- * models common/leader/election.c:former_end_ms */
+/* models common/leader/election.c:observe */
 #define read_lease(i) \
 	if \
-	:: record_is_newer(i) && !(w[i].record_holder == i && w[i].holder == i && w[i].epoch == w[i].record_epoch) && \
-	   !(w[i].by_record && w[i].holder == w[i].record_holder && w[i].epoch == w[i].record_epoch) -> \
-		w[i].expire = (w[i].record_holder == i -> 0 : LEASE); \
-		w[i].former = LEASE + larger(own_member(i), w[i].record_member) + MARGIN; \
-		w[i].seen = true; \
-		w[i].by_record = true; \
-		w[i].holder = w[i].record_holder; \
-		w[i].epoch = w[i].record_epoch; \
-		w[i].member = w[i].record_member; \
-		w[i].grants = true \
-	:: !record_is_newer(i) && lease_there && \
-	   (!w[i].fresh || w[i].by_record || w[i].epoch != lease_epoch || w[i].holder != lease_holder) -> \
+	:: lease_there && !(w[i].fresh && w[i].there) -> \
 		w[i].expire = (lease_holder == i -> 0 : LEASE); \
-		w[i].former = (lease_holder == i && w[i].holder == i -> w[i].former : \
-			       RENEW + larger(own_member(i), lease_member) + MARGIN); \
 		w[i].seen = true; \
-		w[i].by_record = false; \
 		w[i].holder = lease_holder; \
 		w[i].epoch = lease_epoch; \
 		w[i].member = lease_member; \
@@ -263,12 +222,49 @@ bool begun; /* watcher 0 is the first to write: what the other one could do firs
 	w[i].there = lease_there; \
 	w[i].fresh = true
 
-/* models common/leader/election.c:free_to_take
+/* models common/leader/election.c:same_term
+ * models common/leader/election.c:given_back */
+#define same_term(i) (w[i].epoch == w[i].record_epoch && (w[i].holder == NOBODY || w[i].holder == w[i].record_holder))
+
+/* models common/leader/election.c:unknown_leader */
+#define unknown_leader(i) (w[i].record_epoch == 0 -> w[i].seen : !(w[i].there && same_term(i)))
+
+/* A Lease that is gone may be taken at once here: that others let its holder put it back is for the sake of speed.
+ * models common/leader/election.c:free_from_ms
  * models common/leader/election.c:election_holder_dead
  * models common/leader/lease.c:on_answer
  * models common/leader/identity.c:identity_process_ended */
 #define free_to_take(i) \
-	(!w[i].seen || w[i].expire == 0 || w[i].holder == NOBODY || w[i].holder == (i) || w[i].holder == ENDED)
+	(!w[i].there || w[i].expire == 0 || w[i].holder == NOBODY || w[i].holder == (i) || w[i].holder == ENDED)
+
+/* models common/leader/election.c:newer_epoch */
+#define newer_epoch(i) (larger(w[i].epoch, w[i].record_epoch) + 1)
+
+#ifdef RECORD_IGNORED /* whoever has the Lease leads */
+#define UNKNOWN_WAIT 0
+#elif defined(IMPATIENT) /* one tick less */
+#define UNKNOWN_WAIT (LEASE - 1)
+#else
+#define UNKNOWN_WAIT LEASE
+#endif
+
+/* What it has to know of former terms.
+ * models common/leader/election.c:take
+ * models common/leader/election.c:hold
+ * models common/leader/election.c:unknown_ms
+ * models common/leader/election.c:left_behind */
+#define take(i) \
+	w[i].own_epoch = newer_epoch(i); \
+	w[i].own_member = larger(own_member(i), w[i].member); \
+	if \
+	:: unknown_leader(i) -> \
+		w[i].own_member = larger(w[i].own_member, w[i].record_member); \
+		w[i].wait = UNKNOWN_WAIT; \
+		w[i].block = LEASE + w[i].own_member + MARGIN \
+	:: else -> \
+		w[i].wait = 0; \
+		w[i].block = (w[i].seen && w[i].grants -> w[i].own_member + MARGIN : 0) \
+	fi
 
 #define forget_record(i) \
 	w[i].record_fresh = false; \
@@ -278,20 +274,16 @@ bool begun; /* watcher 0 is the first to write: what the other one could do firs
 
 #define stand_by(i) \
 	w[i].at = STANDBY; \
-	w[i].own_member = 0; \
-	w[i].inherits = false; \
 	w[i].own_epoch = 0; \
-	w[i].base = 0; \
+	w[i].wait = 0; \
+	w[i].block = 0; \
+	w[i].lead = 0; \
 	forget_record(i)
 
-/* Its clock was slow all the time, and goes on to be.
- * models common/leader/election.c:step_down */
+/* models common/leader/election.c:step_down */
 #define step_down(i) \
-	w[i].former = w[i].lead + w[i].own_member + MARGIN - DRIFT_LEADER; \
-	w[i].lead = 0; \
-	w[i].block = 0; \
-	w[i].fresh = false; \
-	stand_by(i)
+	stand_by(i); \
+	w[i].fresh = false
 
 #ifdef TERM_FROM_ANSWER /* which comes a tick after the write was sent */
 #define LEADS_FOR (RENEW + DRIFT_LEADER + 1)
@@ -301,11 +293,10 @@ bool begun; /* watcher 0 is the first to write: what the other one could do firs
 
 /* models common/leader/election.c:on_lease_written */
 #define lease_held(i) \
-	lease_written(i, w[i].own_epoch, w[i].own_member, true, w[i].base); \
+	lease_written(i, w[i].own_epoch, w[i].own_member, true); \
 	w[i].fresh = true; \
 	w[i].there = true; \
 	w[i].seen = true; \
-	w[i].by_record = false; \
 	w[i].holder = i; \
 	w[i].epoch = w[i].own_epoch; \
 	w[i].member = w[i].own_member; \
@@ -314,9 +305,7 @@ bool begun; /* watcher 0 is the first to write: what the other one could do firs
 	w[i].lead = LEADS_FOR; \
 	check(i)
 
-/* Its term is in the Lease and in the record.
- * models common/leader/election.c:elected
- * models common/leader/election.c:lead
+/* It leads.
  * models watcher/shards/shard_table.c:shard_table_new
  * models watcher/leader/term.c:make_router */
 #define begin_term(i) \
@@ -324,8 +313,6 @@ bool begun; /* watcher 0 is the first to write: what the other one could do firs
 	newest_epoch = w[i].own_epoch; \
 	acting_before = larger(acting_before, acting[i]); \
 	acting[i] = 0; \
-	w[i].block = (w[i].inherits -> smaller(w[i].former, w[i].own_member + MARGIN) : 0); \
-	w[i].former = 0; \
 	w[i].at = LEADING; \
 	forget_record(i); \
 	check(i)
@@ -340,10 +327,9 @@ bool begun; /* watcher 0 is the first to write: what the other one could do firs
 	w[i].late_holder = (w[i].late && w[i].late_holder == i -> ENDED : w[i].late_holder); \
 	w[i].late_record_holder = (w[i].late_record -> ENDED : 0); \
 	step_down(i); \
-	w[i].former = 0; \
 	w[i].there = false; \
 	w[i].seen = false; \
-	w[i].by_record = false; \
+	w[i].own_member = 0; \
 	w[i].holder = 0; \
 	w[i].epoch = 0; \
 	w[i].member = 0; \
@@ -352,8 +338,23 @@ bool begun; /* watcher 0 is the first to write: what the other one could do firs
 	acting_before = larger(acting_before, acting[i]); \
 	acting[i] = 0
 
-/* Nobody else has taken the Lease since.
- * models common/leader/election.c:on_lease_read */
+/* The record names its term. With the Lease its own after that, it leads.
+ * models common/leader/election.c:on_record_written
+ * models common/leader/election.c:on_lease_written */
+#ifdef UNCONFIRMED /* it leads at once */
+#define after_record(i) begin_term(i)
+#else
+#define after_record(i) read_record(i)
+#endif
+
+#define renewed(i) \
+	lease_held(i); \
+	if \
+	:: w[i].at == HOLDING && w[i].record_epoch == w[i].own_epoch && w[i].record_holder == i -> begin_term(i) \
+	:: else \
+	fi
+
+/* Nobody else has taken the Lease since. */
 #ifdef OVERWRITES /* takes back the Lease of one that did not come into the record */
 #define keeps(i) (lease_epoch <= w[i].own_epoch)
 #else
@@ -366,32 +367,22 @@ proctype watch(byte i)
 {
 	do
 	/* ---- a standby reads the Lease, then the record, and writes the Lease if it may ---- */
-	/* The write succeeds only if the Lease stays as it was until then: so both are read at one time. */
-#ifdef RECORD_FIRST /* it may be older than the Lease then */
-	:: d_step { w[i].at == STANDBY -> printf("%d reads the record\n", i); read_record(i); w[i].at = ASKED }
-	:: d_step { w[i].at == ASKED -> printf("%d reads the Lease\n", i); read_lease(i); w[i].at = LOOKED }
-#else
+	/* Both are read at one time here: the writes succeed only if both stay as they were. */
 	:: d_step { w[i].at == STANDBY ->
 		printf("%d reads the Lease and the record\n", i);
-		read_record(i);
 		read_lease(i);
+		read_record(i);
 		w[i].at = LOOKED }
-#endif
 	:: d_step { w[i].at == LOOKED && !(w[i].fresh && w[i].record_fresh) -> stand_by(i) }
-	/* models common/leader/election.c:newer_epoch (which takes the larger epoch of both objects; here it is that of the
-	 * newer one, which is as large at most)
-	 * models common/leader/election.c:left_behind
-	 * models common/leader/election.c:fill_lease */
-	:: atomic { w[i].at == LOOKED && free_to_take(i) && w[i].epoch < EPOCHS && (i == 0 || begun || MEMBER != MEMBER_OTHER) ->
+	/* models common/leader/election.c:fill_lease */
+	:: atomic { w[i].at == LOOKED && free_to_take(i) && newer_epoch(i) <= EPOCHS && (i == 0 || begun || MEMBER != MEMBER_OTHER) ->
 		d_step {
 		begun = true;
-		w[i].own_epoch = w[i].epoch + 1;
-		w[i].own_member = larger(own_member(i), w[i].member);
-		w[i].inherits = w[i].seen && w[i].grants };
+		take(i) };
 		if
 		:: lease_accepts(i) -> d_step {
 			printf("%d takes the Lease, epoch %d\n", i, w[i].own_epoch);
-			w[i].at = ELECTED;
+			w[i].at = HOLDING;
 			lease_held(i) }
 		:: losses < LOSSES && !w[i].late && (lease_accepts(i) || !w[i].there) ->
 			printf("%d learns nothing of its write of the Lease\n", i);
@@ -400,12 +391,13 @@ proctype watch(byte i)
 		:: !lease_accepts(i) -> d_step { stand_by(i) }
 		fi }
 
-	/* ---- one that has the Lease writes the record ---- */
-	:: d_step { w[i].at == ELECTED && w[i].lead > 0 && record_accepts(i) ->
-		printf("%d writes the record, and leads\n", i);
+	/* ---- one that has the Lease writes the record, once nobody else can lead ---- */
+	:: d_step { w[i].at == HOLDING && w[i].lead > 0 && w[i].wait == 0 && record_accepts(i) && w[i].record_epoch < w[i].own_epoch ->
+		printf("%d writes the record\n", i);
 		record_written(i, w[i].own_epoch, w[i].own_member);
-		begin_term(i) }
-	:: atomic { w[i].at == ELECTED && losses < LOSSES && !w[i].late_record && (record_accepts(i) || w[i].record_epoch == 0) ->
+		after_record(i) }
+	:: atomic { w[i].at == HOLDING && w[i].lead > 0 && w[i].wait == 0 && losses < LOSSES && !w[i].late_record &&
+		    w[i].record_epoch < w[i].own_epoch && (record_accepts(i) || w[i].record_epoch == 0) ->
 		printf("%d learns nothing of its write of the record\n", i);
 		losses++;
 		if
@@ -416,35 +408,40 @@ proctype watch(byte i)
 			w[i].late_record_holder = i;
 			w[i].late_record_epoch = w[i].own_epoch;
 			w[i].late_record_member = w[i].own_member;
-			forget_late_record(i, false);
-			w[i].record_fresh = false }
+			forget_late_record(i, false) }
 		fi }
-	/* models common/leader/election.c:on_record_read
-	 * models common/leader/election.c:same_term */
-	:: d_step { w[i].at == ELECTED && w[i].lead > 0 && !w[i].record_fresh ->
+	/* models common/leader/election.c:on_record_read */
+	:: d_step { w[i].at == HOLDING && w[i].lead > 0 && !record_accepts(i) &&
+		    !(w[i].record_epoch == w[i].own_epoch && w[i].record_holder == i) ->
 		printf("%d reads the record again\n", i);
 		if
-		:: (record_epoch > 0 -> record_version : 0) == w[i].base -> w[i].record_fresh = true
-		:: record_epoch == w[i].own_epoch && record_holder == i -> begin_term(i)
+		:: w[i].wait == 0 && record_epoch == w[i].own_epoch && record_holder == i -> after_record(i)
 		:: else -> step_down(i)
 		fi }
 
 	/* ---- and renews the Lease ---- */
-	:: d_step { w[i].at == LEADING && w[i].lead > 0 && w[i].fresh && w[i].there -> printf("%d renews\n", i); lease_held(i) }
-	:: atomic { w[i].at == LEADING && w[i].lead > 0 && w[i].fresh && w[i].there && !w[i].late && losses < LOSSES ->
+	:: d_step { w[i].at >= HOLDING && w[i].lead > 0 && w[i].fresh && w[i].there ->
+		printf("%d renews\n", i);
+		renewed(i) }
+	:: atomic { w[i].at >= HOLDING && w[i].lead > 0 && w[i].fresh && !w[i].late && losses < LOSSES ->
 		printf("%d learns nothing of its renewal\n", i);
 		give_up_lease(i, i, true) }
-	/* One that is gone is not created again under the old epoch: another may lead by now.
+	/* One that is gone is created again.
 	 * models common/leader/election.c:on_lease_read */
-	:: d_step { w[i].at == LEADING && w[i].lead > 0 && !w[i].fresh ->
+	:: d_step { w[i].at >= HOLDING && w[i].lead > 0 && !w[i].fresh ->
 		printf("%d reads the Lease, which it had\n", i);
 		w[i].there = lease_there;
 		w[i].fresh = true;
 		if
-		:: !lease_there || !keeps(i) -> step_down(i)
+		:: lease_there && !keeps(i) -> step_down(i)
 		:: else
 		fi }
-	:: d_step { w[i].at >= ELECTED && w[i].lead == 0 -> printf("%d leads no longer\n", i); step_down(i) }
+	:: d_step { w[i].at >= HOLDING && w[i].lead > 0 && w[i].fresh && !w[i].there ->
+		if
+		:: lease_there -> w[i].fresh = false
+		:: else -> printf("%d creates the Lease again\n", i); renewed(i)
+		fi }
+	:: d_step { w[i].at >= HOLDING && w[i].lead == 0 -> printf("%d leads no longer\n", i); step_down(i) }
 
 	/* ---- the end: killed; asked to end, with leases that run on, or with all shards let go ---- */
 	:: d_step { deaths < DEATHS -> printf("%d is killed\n", i); end_process(i) }
@@ -455,10 +452,10 @@ proctype watch(byte i)
 	:: atomic { deaths < DEATHS && w[i].at == LEADING && w[i].lead > 0 && w[i].fresh && w[i].there && !w[i].late ->
 		if
 		:: printf("%d gives the Lease back\n", i);
-			lease_written(NOBODY, w[i].own_epoch, w[i].own_member, true, w[i].base)
+			lease_written(NOBODY, w[i].own_epoch, w[i].own_member, true)
 		:: printf("%d gives the Lease back, drained\n", i);
 			acting[i] = 0;
-			lease_written(NOBODY, w[i].own_epoch, w[i].own_member, (w[i].block > 0), w[i].base)
+			lease_written(NOBODY, w[i].own_epoch, w[i].own_member, (w[i].block > 0))
 		:: losses < LOSSES -> printf("%d gives the Lease back, and learns nothing of that\n", i);
 			give_up_lease(i, NOBODY, true)
 		fi;
@@ -472,14 +469,14 @@ proctype watch(byte i)
 #define tick(i) \
 	acting[i] = (leads(i) -> own_member(i) + AFTER : (acting[i] > 0 -> acting[i] - 1 : 0)); \
 	down(w[i].expire); \
-	down(w[i].former); \
 	down(w[i].lead); \
+	down(w[i].wait); \
 	down(w[i].block)
 
 #define late_lease(i) \
 	if \
 	:: w[i].late_creates && lease_there \
-	:: else -> lease_written(w[i].late_holder, w[i].late_epoch, w[i].late_member, w[i].late_grants, w[i].late_base) \
+	:: else -> lease_written(w[i].late_holder, w[i].late_epoch, w[i].late_member, w[i].late_grants) \
 	fi; \
 	forget_late(i, true)
 
@@ -500,8 +497,8 @@ proctype world()
 		down(acting_before);
 		check(0);
 		check(1) }
-	/* never both: with neither of them nobody can know who leads */
-	:: d_step { deletions < DELETIONS && lease_there && record_epoch > 0 ->
+	/* Never what alone names the newest term: with that gone nobody can know who leads. */
+	:: d_step { deletions < DELETIONS && lease_there && record_epoch > 0 && record_epoch >= newest_epoch ->
 		printf("a user deletes the Lease\n");
 		deletions++;
 		lease_there = false;
@@ -509,17 +506,15 @@ proctype world()
 		lease_epoch = 0;
 		lease_member = 0;
 		lease_grants = false;
-		lease_base = 0;
 		lease_changed() }
-#ifdef RECORD_DELETED
-	:: d_step { deletions < DELETIONS && lease_there && record_epoch > 0 ->
+	:: d_step { deletions < DELETIONS && lease_there && record_epoch > 0 && lease_epoch == record_epoch &&
+		    lease_holder == record_holder ->
 		printf("a user deletes the record\n");
 		deletions++;
 		record_holder = NOBODY;
 		record_epoch = 0;
 		record_member = 0;
 		record_changed() }
-#endif
 	:: d_step { w[0].late -> printf("a write of the Lease by 0 arrives late\n"); late_lease(0) }
 	:: d_step { w[1].late -> printf("a write of the Lease by 1 arrives late\n"); late_lease(1) }
 	:: d_step { w[0].late_record -> printf("a write of the record by 0 arrives late\n"); late_record(0) }

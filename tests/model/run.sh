@@ -72,10 +72,12 @@ one=(SHARDS=1 STARTS=0 OLDEST=1)
 
 check holds election "${elected[@]}"
 check holds election "${deleted[@]}"
-check fails election DELETIONS=0 DEATHS=0 EPOCHS=2 MARGIN=1 # one tick less
+check fails election DELETIONS=0 DEATHS=0 EPOCHS=2 MARGIN=0 # one tick less
 check fails election DELETIONS=0 DEATHS=0 EPOCHS=2 LEASE=1  # no longer than the leader leads
 check fails election DELETIONS=0 DEATHS=0 EPOCHS=2 TERM_FROM_ANSWER
 check fails election "${deleted[@]}" RECORD_IGNORED
+check fails election "${deleted[@]}" IMPATIENT # one tick less
+check fails election "${deleted[@]}" RECORD_OVERWRITTEN
 check holds assignment "${one[@]}"
 check holds assignment "${one[@]}" MEMBER_FORMER=2 # memberLeaseSec is lowered
 check holds assignment "${one[@]}" MEMBER=2 MEMBER_FORMER=1
@@ -99,8 +101,9 @@ check fails fence "${fence[@]}" ADOPTS_ANY
 if [ "$size" = full ]; then
 	check holds election DELETIONS=1 DEATHS=1 EPOCHS=3
 	check holds election DELETIONS=1 DEATHS=1 EPOCHS=3 MEMBER_OTHER=2
-	check fails election DELETIONS=1 DEATHS=0 EPOCHS=4 BASE_IGNORED
-	check fails election DELETIONS=1 DEATHS=1 EPOCHS=3 RECORD_FIRST
+	check holds election DELETIONS=2 DEATHS=0 EPOCHS=4
+	check holds election DELETIONS=2 DEATHS=0 EPOCHS=3 LOSSES=2
+	check fails election DELETIONS=2 DEATHS=0 EPOCHS=4 UNCONFIRMED
 	check fails election DELETIONS=2 DEATHS=0 EPOCHS=4 OVERWRITES
 	check holds assignment SHARDS=1 STARTS=1
 	check holds assignment SHARDS=1 STARTS=1 CALM

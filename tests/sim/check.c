@@ -327,6 +327,8 @@ void check_status_write(const struct wire *wire, struct object *object, json_t *
 	if (wire->late)
 		disown_others(world, object, after);
 	check_life_write(world, object, before, after);
+	if (json_int(before, "observedGeneration", 0) != json_int(after, "observedGeneration", 0))
+		object->observed_ms = world->now_ms;
 	if (before == NULL)
 		return;
 	if (retries(after) < retries(before))

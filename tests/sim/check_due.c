@@ -110,7 +110,7 @@ void check_overdue(struct world *world)
 		    !framework_attended(world, object)) {
 			object->overdue = what;
 			object->overdue_since_ms = world->now_ms;
-		} else if (world->now_ms > object->overdue_since_ms + OVERDUE_MS) {
+		} else if (world->now_ms > object->overdue_since_ms + OVERDUE_MS + world->stood_still_ms) {
 			violated(world, "%s of %s %s is overdue", what, object->uid, object->name);
 		}
 	}

@@ -124,16 +124,17 @@ static int64_t present(struct world *world, const struct object *framework, cons
 	return count;
 }
 
-/* A rescale up is told to the scheduler before its Pods come. */
-static void check_members(struct world *world, struct object *framework, const struct pod_group *group,
+/* A rescale up is told to the scheduler before its Pods come. Creations that were on their way by then do not count. */
+static void check_members(const struct wire *wire, struct object *framework, const struct pod_group *group,
 			  const struct object *pod)
 {
+	struct world *world = wire->world;
 	const json_t *status = status_of(framework);
 	const json_t *gang = json_path(framework->json, "spec", "gang", NULL);
 	int64_t min = json_int(gang, "minTaskNumber", INT64_MAX);
 	int64_t count = present(world, framework, status, pod);
 
-	if (gang != NULL &&
+	if (gang != NULL && wire->sent_ms > framework->observed_ms &&
 	    json_int(json_object_get(framework->json, "metadata"), "generation", -1) ==
 		    json_int(status, "observedGeneration", -2) &&
 	    gangs_min(group->json) < (count < min ? count : min))
@@ -170,7 +171,7 @@ void check_gang_first(const struct wire *wire, const struct object *pod)
 	    world->gang_taken_ms[pod->plan] <= world->gang_attempt_ms[pod->plan])
 		violated(world, "%s is created before PodGroup %s of \"%s\"", pod->name, name, pod->owner_uid);
 	if (group != NULL && strcmp(gangs_owner(group), pod->owner_uid) == 0)
-		check_members(world, framework, group, pod);
+		check_members(wire, framework, group, pod);
 }
 
 /* What the PodGroup of the present attempt should wait for; 0: anything will do. */

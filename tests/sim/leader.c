@@ -202,8 +202,8 @@ static void on_timeout(struct world *world, void *arg)
 	free(ask);
 }
 
-/* A user deletes the Lease or its record. Not both, nor the record while it does not name the Lease's term, nor, if
- * writes may be late, the Lease twice before the record changes: then nobody can know who leads (watcher/README.md). */
+/* A user deletes the Lease or its record, unless it alone names the newest term: then nobody can know who leads
+ * (watcher/README.md). */
 static void lose(struct world *world)
 {
 	enum election_object object = chance(world, 700) ? ELECTION_LEASE : ELECTION_RECORD;
@@ -214,7 +214,7 @@ static void lose(struct world *world)
 
 	if (!lease->there || !record->there)
 		return;
-	if (object == ELECTION_RECORD ? !same_term : world->faults.late && record->version == world->record_at_deletion)
+	if (object == ELECTION_RECORD ? !same_term : record->lease.transitions < world->newest_epoch)
 		return;
 	trace(world, "a user deletes the %s", names[object]);
 	world->leases[object].there = false;
@@ -229,25 +229,16 @@ static int lose_chance(const struct world *world)
 	return again ? world->faults.lose_lease : world->faults.lose_lease / 10;
 }
 
-/* Whether it creates the record of a former term anew, which a user has deleted: nobody can know that either. */
-static bool brings_back(const struct ask *ask, const struct world *world)
-{
-	return ask->request.object == ELECTION_RECORD && ask->request.verb == ELECTION_CREATE &&
-	       ask->request.lease.transitions < world->newest_epoch;
-}
-
 /* The server carries it out. */
 static void on_arrival(struct world *world, void *arg)
 {
 	struct ask *ask = arg;
 	struct lease_object *lease = &world->leases[ask->request.object];
 
-	if (world->now_ms > ask->deadline_ms && (!world->faults.late || brings_back(ask, world))) {
+	if (world->now_ms > ask->deadline_ms && !world->faults.late) {
 		free(ask);
 		return;
 	}
-	if (!world->healed && chance(world, lose_chance(world)))
-		lose(world);
 	ask->outcome = ELECTION_ANSWERED;
 	if (!lease->there && ask->request.verb != ELECTION_CREATE) {
 		ask->outcome = ELECTION_ABSENT;
@@ -259,16 +250,14 @@ static void on_arrival(struct world *world, void *arg)
 		lease->there = true;
 		lease->version = world->lease_versions;
 		lease->lease = ask->request.lease;
-		if (ask->request.object == ELECTION_RECORD)
-			snprintf(lease->lease.record_version, sizeof(lease->lease.record_version), "%" PRIu64,
-				 lease->version);
-		snprintf(lease->lease.renewed, sizeof(lease->lease.renewed), "%" PRId64,
-			 world->wall_base_ms + world->now_ms + ask->watcher->wall_skew_ms);
+		snprintf(lease->lease.version, sizeof(lease->lease.version), "%" PRIu64, lease->version);
 		trace(world, "the %s is %s's, epoch %" PRIu64, names[ask->request.object], lease->lease.holder,
 		      lease->lease.transitions);
 	}
 	ask->lease = lease->lease;
 	ask->version = lease->version;
+	if (!world->healed && chance(world, lose_chance(world)))
+		lose(world);
 	if (ask->lost) {
 		free(ask);
 		return;

@@ -207,7 +207,7 @@ static int run_failovers(uint64_t first, uint64_t count)
 		const char *name;
 		bool pool;
 		int64_t most_ms;
-	} rows[] = {{"reconcilers apart", false, 29 * 1000}, {"children of the leader", true, 29 * 1000}};
+	} rows[] = {{"reconcilers apart", false, 33 * 1000}, {"children of the leader", true, 33 * 1000}};
 	bool passed = true;
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

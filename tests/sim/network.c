@@ -318,6 +318,7 @@ static void on_send(struct world *world, void *arg)
 	wire->late = member_blind(member);
 	token_bucket_take(&member->bucket);
 	check_rate(world);
+	wire->sent_ms = world->now_ms;
 	wire->expires_ms = clock_ms + wire->timeout_ms;
 	wire->deadline_ms = process_time_ms(&member->process, wire->expires_ms);
 	trace(world, "%s: sent #%llu %s %s", member->process.label, (unsigned long long)wire->number, wire->method,

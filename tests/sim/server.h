@@ -31,6 +31,7 @@ struct object {
 	bool late;                /* what made it was (struct wire), and no attempt has taken it over since */
 	int64_t stray_since_ms;   /* no attempt has it or could take it, and somebody could delete it; 0: not so */
 	bool bound;               /* Pods: on a node */
+	int64_t observed_ms;      /* Frameworks: since when the stored status rests on its observedGeneration */
 	bool written_late;        /* Frameworks: the stored status was, so its owner may not know it */
 	json_t *plain;            /* Frameworks: the status, decompressed; NULL: not asked for yet */
 	json_t *specs;            /* Frameworks: that of each generation */
@@ -153,6 +154,7 @@ struct wire {
 	bool (*before_send)(void *arg, int64_t *timeout_ms);
 	kube_done *done;
 	void *arg;
+	int64_t sent_ms;
 	int64_t deadline_ms; /* when its sender gives it up; 0: not sent yet */
 	int64_t expires_ms;  /* … by its sender's clock */
 	int events;          /* that have it as their argument */

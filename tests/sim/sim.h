@@ -258,8 +258,7 @@ struct watcher {
 	bool stopping;
 	uint64_t requests;
 	uint64_t crash_after; /* this many requests; 0: not */
-	int64_t wall_skew_ms;
-	bool gathering; /* what it has to tell */
+	bool gathering;       /* what it has to tell */
 	struct stranger_link stranger[STRANGER_LINKS];
 	int64_t led_ms;           /* when its term began */
 	int64_t cut_off_until_ms; /* its requests about the Lease and the record are lost */
@@ -517,6 +516,7 @@ struct world {
 	int64_t gang_forbidden_until_ms;
 	int64_t gang_unserved_until_ms;
 	int64_t gang_undone_until_ms;
+	int64_t stood_still_ms;  /* all machines together: timers that were set before end so much later */
 	int64_t paused_until_ms; /* of all machines: what is known for a while by their clocks is known for longer */
 	int gang_downgrades;     /* Kubernetes serves v1beta1 after an even number of them */
 	int64_t gang_taken_ms[SIM_FRAMEWORKS]; /* as of Services */

@@ -169,7 +169,6 @@ void watcher_start(struct world *world, int index)
 	};
 	world->running = &watcher->process;
 	snprintf(watcher->process.label, sizeof(watcher->process.label), "w%d", index);
-	watcher->wall_skew_ms = world->faults.calm ? 0 : pick(world, -1500, 1500);
 	trace(world, "%s: starts", watcher->process.label);
 	change_configuration(world);
 	watcher->shard_count = world->shard_count;

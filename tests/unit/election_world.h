@@ -35,22 +35,21 @@ static inline struct election *make(const char *identity, enum election_grants g
 	return election_new(&options, START);
 }
 
-static inline struct election_lease lease_of(const char *holder, const char *renewed, uint64_t transitions,
+static inline struct election_lease lease_of(const char *holder, const char *version, uint64_t transitions,
 					     enum election_grants grants)
 {
 	struct election_lease lease = {.duration_ms = LEASE, .transitions = transitions, .grants = grants};
 
 	snprintf(lease.holder, sizeof(lease.holder), "%s", holder);
-	snprintf(lease.renewed, sizeof(lease.renewed), "%s", renewed);
+	snprintf(lease.version, sizeof(lease.version), "%s", version);
 	return lease;
 }
 
-/* A record on the server, of which no Lease knows that lease_of() makes. */
 static inline struct election_lease record_of(const char *holder, uint64_t epoch)
 {
 	struct election_lease record = lease_of(holder, "", epoch, ELECTION_GRANTS_MEMBERS);
 
-	snprintf(record.record_version, sizeof(record.record_version), "%.8s %llu", holder, (unsigned long long)epoch);
+	snprintf(record.version, sizeof(record.version), "%.8s %llu", holder, (unsigned long long)epoch);
 	return record;
 }
 
@@ -99,22 +98,24 @@ static inline void asks_nothing_before(struct election *election, int64_t now_ms
 /* The write is carried out. */
 static inline void done(struct election *election, const struct election_request *request, int64_t now_ms)
 {
-	struct election_lease lease = request->lease;
+	static int version;
+	struct election_lease object = request->lease;
 
-	snprintf(lease.renewed, sizeof(lease.renewed), "at %lld", (long long)now_ms);
-	election_answered(election, ELECTION_ANSWERED, &lease, now_ms);
+	snprintf(object.version, sizeof(object.version), "write %d", ++version);
+	election_answered(election, ELECTION_ANSWERED, &object, now_ms);
 }
 
-/* The record is written, too. */
+/* The record is written, too, and the Lease again. */
 static inline struct election_request records(struct election *election, int64_t now_ms, enum election_verb verb)
 {
 	struct election_request request = asks_of(election, now_ms, ELECTION_RECORD, verb);
+	struct election_request renewal;
 
-	struct election_lease record = record_of(request.lease.holder, request.lease.transitions);
-
+	done(election, &request, now_ms);
 	assert_false(election_leads(election, now_ms));
-	record.member_ms = request.lease.member_ms;
-	election_answered(election, ELECTION_ANSWERED, &record, now_ms);
+	renewal = asks(election, now_ms, ELECTION_UPDATE);
+	assert_false(renewal.acquires);
+	done(election, &renewal, now_ms);
 	return request;
 }
 

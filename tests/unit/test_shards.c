@@ -186,21 +186,6 @@ static void test_old_version_renews_nothing(void **state)
 	shard_table_free(table);
 }
 
-static void test_next_due(void **state)
-{
-	struct shard_table *table = make(LEASE + MARGIN);
-	struct shard_member *a;
-
-	(void)state;
-	assert_int_equal(shard_table_update(table, START), START + LEASE + MARGIN);
-	a = join(table, "a", "u", START + 2000);
-	assert_int_equal(shard_table_update(table, START + 2000), START + LEASE + MARGIN);
-	assert_int_equal(shard_table_update(table, START + LEASE + MARGIN), START + 2000 + LEASE + MARGIN);
-	ping(table, a, START + LEASE + MARGIN);
-	assert_int_equal(shard_table_update(table, START + LEASE + MARGIN), START + 2 * (LEASE + MARGIN));
-	shard_table_free(table);
-}
-
 /* Without a grace time, shards wait for nobody who is away, but are granted to those who are there. */
 static void test_no_grace(void **state)
 {
@@ -228,7 +213,6 @@ int main(void)
 		cmocka_unit_test(test_handover),
 		cmocka_unit_test(test_silent_member),
 		cmocka_unit_test(test_old_version_renews_nothing),
-		cmocka_unit_test(test_next_due),
 		cmocka_unit_test(test_no_grace),
 	};
 

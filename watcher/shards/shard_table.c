@@ -454,27 +454,7 @@ static void forget_gone(struct shard_table *table, int64_t now_ms)
 	table->member_count = kept;
 }
 
-static int64_t earlier(int64_t a, int64_t b, int64_t now_ms)
-{
-	return b > now_ms && b < a ? b : a;
-}
-
-static int64_t next_due(const struct shard_table *table, int64_t now_ms)
-{
-	int64_t due = earlier(INT64_MAX, table->options.former_until_ms, now_ms);
-
-	for (size_t i = 0; i < table->member_count; i++) {
-		const struct shard_member *member = table->members[i];
-
-		due = earlier(due, member->lease_end_ms, now_ms);
-		due = earlier(due, member->received_ms + table->options.grace_ms, now_ms);
-		if (member->present)
-			due = earlier(due, member->received_ms + lease_span(table), now_ms);
-	}
-	return due;
-}
-
-int64_t shard_table_update(struct shard_table *table, int64_t now_ms)
+void shard_table_update(struct shard_table *table, int64_t now_ms)
 {
 	expire(table, now_ms);
 	balance(table, now_ms);
@@ -482,7 +462,6 @@ int64_t shard_table_update(struct shard_table *table, int64_t now_ms)
 	for (size_t i = 0; i < table->member_count; i++)
 		table->members[i]->changed = false;
 	forget_gone(table, now_ms);
-	return next_due(table, now_ms);
 }
 
 /* ---- what is asked ---------------------------------------------------------------------------------------------- */

@@ -62,9 +62,8 @@ void shard_table_dead(struct shard_table *table, const char *name, int64_t now_m
 void shard_table_close(struct shard_table *table);
 
 /* Applies the calls above and the passage of time: ends leases, removes members after the grace time, balances, grants.
- * A member whose assignment changed has a new version. Returns the time of the next call at the latest (INT64_MAX: none
- * is due). It frees removed members, unless `in_use`. */
-int64_t shard_table_update(struct shard_table *table, int64_t now_ms);
+ * A member whose assignment changed has a new version. It frees removed members, unless `in_use`. */
+void shard_table_update(struct shard_table *table, int64_t now_ms);
 /* Whether the caller keeps a pointer to the member. */
 void shard_member_use(struct shard_member *member, bool in_use);
 
