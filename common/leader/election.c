@@ -131,7 +131,7 @@ static bool left_behind(const struct election *election)
 		return true;
 	if (lease->grants == ELECTION_GRANTS_CHILDREN)
 		return !election->dead && !ours(election, lease);
-	return election->seen && lease->grants == ELECTION_GRANTS_MEMBERS;
+	return lease->grants == ELECTION_GRANTS_MEMBERS;
 }
 
 /* When one who does not lead may write the Lease as its own. A leader has the time to put back one that is gone. */
