@@ -29,7 +29,9 @@ struct election {
 	uint64_t epoch;
 	int64_t former_member_ms;
 	int64_t former_until_ms;
+	bool waits;           /* it took the Lease from an unknown leader */
 	int64_t lead_from_ms; /* every other leader has ended */
+	bool written;         /* the record names our term */
 	int64_t sent_ms;      /* when the last write of the Lease that succeeded was sent */
 	uint64_t term;
 	/* what is asked */
@@ -73,6 +75,11 @@ static bool in_time(const struct election *election, int64_t now_ms)
 bool election_leads(const struct election *election, int64_t now_ms)
 {
 	return election->state == LEADING && in_time(election, now_ms);
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
 }
 
 /* ---- who holds the Lease ---------------------------------------------------------------------------------------- */
@@ -140,6 +147,8 @@ static int64_t free_from_ms(const struct election *election)
 	const struct election_lease *lease = &election->lease;
 	int64_t duration_ms = lease->duration_ms > 0 ? lease->duration_ms : election->options.lease_ms;
 
+	if (!unknown_leader(election)) /* somebody may have shortened it by hand */
+		duration_ms = larger(duration_ms, election->record.duration_ms);
 	if (!election->present)
 		duration_ms = election->recorded || election->seen ? 2 * election->options.retry_ms : 0;
 	else if (election->dead || ours(election, lease) || given_back(lease))
@@ -155,20 +164,14 @@ static void step_down(struct election *election, int64_t now_ms)
 	plan(election, READ_LEASE, now_ms);
 }
 
-static int64_t larger(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
-
 /* The epoch of the next term: larger than both objects have, because one that was deleted may come back as it was
- * before, by a write that is carried out late. */
+ * before, by a write that is carried out late. After the largest one they begin anew. */
 static uint64_t newer_epoch(const struct election *election)
 {
-	uint64_t epoch = election->lease.transitions;
+	uint64_t lease = election->lease.transitions % ELECTION_EPOCH_MAX;
+	uint64_t record = election->recorded ? election->record.transitions % ELECTION_EPOCH_MAX : 0;
 
-	if (election->recorded && election->record.transitions > epoch)
-		epoch = election->record.transitions;
-	return epoch >= ELECTION_EPOCH_MAX ? 1 : epoch + 1;
+	return (lease > record ? lease : record) + 1;
 }
 
 /* How long a leader goes on at most when it does not know that it has lost the Lease: as long as its Lease runs, which
@@ -196,7 +199,9 @@ static void take(struct election *election, int64_t now_ms)
 static void hold(struct election *election, int64_t now_ms)
 {
 	election->state = HOLDING;
-	election->lead_from_ms = now_ms + (unknown_leader(election) ? unknown_ms(election) : 0);
+	election->written = false;
+	election->waits = unknown_leader(election);
+	election->lead_from_ms = now_ms + (election->waits ? unknown_ms(election) : 0);
 	election->former_until_ms = 0;
 	if (left_behind(election))
 		election->former_until_ms = election->lead_from_ms + election->former_member_ms +
@@ -295,10 +300,12 @@ static void on_lease_read(struct election *election, const struct election_lease
 	observe(election, lease, now_ms);
 	if (election->state == STANDBY)
 		plan(election, READ_RECORD, now_ms);
-	else if (lease == NULL ||
-		 (lease->transitions == election->epoch && (ours(election, lease) || lease->holder[0] == '\0')))
+	else if ((election->state == LEADING || !election->waits) &&
+		 (lease == NULL ||
+		  (lease->transitions == election->epoch && (ours(election, lease) || lease->holder[0] == '\0'))))
 		/* Ours, or somebody deleted it, or took out its holder by hand: we put it right. Whoever took it in
-		 * between waits longer than we go on without it, and cannot lead without it. */
+		 * between waits longer than a leader goes on without it. Such a holder cannot do so: the leader that it
+		 * waits for may have put the Lease back in between. */
 		plan(election, WRITE_LEASE, now_ms);
 	else
 		step_down(election, now_ms);
@@ -306,12 +313,8 @@ static void on_lease_read(struct election *election, const struct election_lease
 
 static void on_lease_written(struct election *election, const struct election_lease *lease, int64_t now_ms)
 {
-	if (lease->holder[0] == '\0') {
+	if (election->releasing && lease->holder[0] == '\0') {
 		election->state = RELEASED;
-		return;
-	}
-	if (now_ms >= election->asked_ms + election->options.renew_ms) {
-		step_down(election, now_ms); /* the answer comes too late to build on */
 		return;
 	}
 	if (election->state == STANDBY)
@@ -319,10 +322,12 @@ static void on_lease_written(struct election *election, const struct election_le
 	observe(election, lease, now_ms);
 	election->conflicts = 0;
 	election->sent_ms = election->asked_ms;
-	if (election->state == HOLDING && election->recorded && same_term(&election->record, lease)) {
+	if (election->state == HOLDING && election->written) {
 		election->state = LEADING;
 		election->term++;
 	}
+	/* The record only after a write of the Lease that succeeded after the wait: nobody else has had it meanwhile.
+	 */
 	if (election->state == HOLDING && now_ms >= election->lead_from_ms)
 		plan(election, WRITE_RECORD, now_ms);
 	else
@@ -335,6 +340,7 @@ static void on_record_written(struct election *election, const struct election_l
 {
 	election->record = *record;
 	election->recorded = true;
+	election->written = true;
 	plan(election, WRITE_LEASE, now_ms);
 }
 
@@ -361,12 +367,13 @@ static void on_record_read(struct election *election, const struct election_leas
 	}
 }
 
-/* What comes after a request of which it is unknown what it did, or that was refused because of another's. */
+/* What comes after a request of which it is unknown what it did, or that was refused because of another's. A holder
+ * writes again on the version that it knows: so it learns whether somebody has written since. */
 static enum step look(const struct election *election, enum election_outcome outcome)
 {
-	if (election->state != HOLDING || election->asked == READ_LEASE || election->asked == WRITE_LEASE)
-		return READ_LEASE;
-	return outcome == ELECTION_FAILED ? WRITE_LEASE : READ_RECORD;
+	if (election->state == HOLDING && outcome == ELECTION_FAILED && election->asked != READ_LEASE)
+		return WRITE_LEASE;
+	return election->state == HOLDING && election->asked == WRITE_RECORD ? READ_RECORD : READ_LEASE;
 }
 
 void election_answered(struct election *election, enum election_outcome outcome, const struct election_lease *lease,

@@ -10,6 +10,7 @@
  *       └──────────────────────────────────────────────┴────────────────────────────────────────┘   │
  *         one of them is another's; or renew_ms since the sending                                   │
  *         of the last write that succeeded                          RELEASED ◀── election_release() ┘
+ * election_release() takes a STANDBY, and a HOLDING one that has to wait, to RELEASED at once.
  * It works as client-go's election, with three additions, because members have leases of their own:
  * - spec.leaseTransitions is the leader's epoch: each term has a larger one than the Lease and the record had. Both
  *   objects contain it before the leader uses it. No message changes it.
@@ -103,7 +104,7 @@ void election_release(struct election *election, bool drained, int64_t now_ms);
 bool election_released(const struct election *election);
 
 /* Whether this process leads at now_ms. Ask before each action that only a leader may do. Once false, it stays false
- * until election_next() begins a new term. */
+ * until a new term begins. */
 bool election_leads(const struct election *election, int64_t now_ms);
 /* The epoch of the present term, or of the last one that was tried; 0 before the first. */
 uint64_t election_epoch(const struct election *election);

@@ -237,7 +237,7 @@ static void log_holder(struct lease *lease)
 		return;
 	mem_replace(&lease->holder, holder);
 	if (holder[0] != '\0' && strcmp(holder, lease->identity) != 0)
-		log_info("%s leads", holder);
+		log_info("%s has the Lease", holder);
 }
 
 /* By what the server answered last. */

@@ -84,6 +84,8 @@ typedef watcher {
 	byte own_member; /* the longest member lease that counts */
 	byte lead;       /* until the renew deadline */
 	byte wait;       /* until it may lead */
+	bool waits;      /* it has to wait, or had to */
+	bool ready;      /* it has written the Lease after the wait */
 	byte block;      /* until shards that nobody claims are granted */
 	/* a write of each object that was given up, and that the server may carry out at any time */
 	bool late;
@@ -105,6 +107,7 @@ watcher w[2];
 byte acting[2];     /* so long somebody may act on what the watcher's present term gave */
 byte acting_before; /* … on what other terms gave */
 byte newest_epoch;
+byte newest_holder = NOBODY;
 byte deletions;
 byte deaths;
 byte losses;
@@ -189,8 +192,7 @@ bool begun; /* watcher 0 is the first to write: what the other one could do firs
 		forget_late(i, false) \
 	:: lease_accepts(i) -> lease_written(by_whom, w[i].own_epoch, w[i].own_member, grants_now) \
 	fi; \
-	losses++; \
-	w[i].fresh = false
+	losses++
 
 #define lease_accepts(i) (w[i].there -> w[i].fresh : !lease_there)
 #ifdef RECORD_OVERWRITTEN
@@ -260,6 +262,7 @@ bool begun; /* watcher 0 is the first to write: what the other one could do firs
 	:: unknown_leader(i) -> \
 		w[i].own_member = larger(w[i].own_member, w[i].record_member); \
 		w[i].wait = UNKNOWN_WAIT; \
+		w[i].waits = true; \
 		w[i].block = LEASE + w[i].own_member + MARGIN \
 	:: else -> \
 		w[i].wait = 0; \
@@ -276,6 +279,8 @@ bool begun; /* watcher 0 is the first to write: what the other one could do firs
 	w[i].at = STANDBY; \
 	w[i].own_epoch = 0; \
 	w[i].wait = 0; \
+	w[i].waits = false; \
+	w[i].ready = false; \
 	w[i].block = 0; \
 	w[i].lead = 0; \
 	forget_record(i)
@@ -311,6 +316,7 @@ bool begun; /* watcher 0 is the first to write: what the other one could do firs
 #define begin_term(i) \
 	assert(w[i].own_epoch > newest_epoch); \
 	newest_epoch = w[i].own_epoch; \
+	newest_holder = i; \
 	acting_before = larger(acting_before, acting[i]); \
 	acting[i] = 0; \
 	w[i].at = LEADING; \
@@ -322,6 +328,7 @@ bool begun; /* watcher 0 is the first to write: what the other one could do firs
 	deaths++; \
 	lease_holder = (lease_holder == i -> ENDED : lease_holder); \
 	record_holder = (record_holder == i -> ENDED : record_holder); \
+	newest_holder = (newest_holder == i -> ENDED : newest_holder); \
 	w[1 - i].holder = (w[1 - i].seen && w[1 - i].holder == i -> ENDED : w[1 - i].holder); \
 	w[1 - i].record_holder = (w[1 - i].record_epoch > 0 && w[1 - i].record_holder == i -> ENDED : w[1 - i].record_holder); \
 	w[i].late_holder = (w[i].late && w[i].late_holder == i -> ENDED : w[i].late_holder); \
@@ -349,6 +356,7 @@ bool begun; /* watcher 0 is the first to write: what the other one could do firs
 
 #define renewed(i) \
 	lease_held(i); \
+	w[i].ready = (w[i].at == HOLDING && w[i].wait == 0); \
 	if \
 	:: w[i].at == HOLDING && w[i].record_epoch == w[i].own_epoch && w[i].record_holder == i -> begin_term(i) \
 	:: else \
@@ -359,6 +367,13 @@ bool begun; /* watcher 0 is the first to write: what the other one could do firs
 #define keeps(i) (lease_epoch <= w[i].own_epoch)
 #else
 #define keeps(i) (lease_holder == (i) && lease_epoch == w[i].own_epoch)
+#endif
+
+/* A leader, or one that has no leader to wait for. */
+#ifdef HOLDS_ON
+#define goes_on(i) true
+#else
+#define goes_on(i) (w[i].at == LEADING || !w[i].waits)
 #endif
 
 /* models common/leader/election.c:election_next
@@ -383,7 +398,7 @@ proctype watch(byte i)
 		:: lease_accepts(i) -> d_step {
 			printf("%d takes the Lease, epoch %d\n", i, w[i].own_epoch);
 			w[i].at = HOLDING;
-			lease_held(i) }
+			renewed(i) }
 		:: losses < LOSSES && !w[i].late && (lease_accepts(i) || !w[i].there) ->
 			printf("%d learns nothing of its write of the Lease\n", i);
 			give_up_lease(i, i, true);
@@ -392,11 +407,11 @@ proctype watch(byte i)
 		fi }
 
 	/* ---- one that has the Lease writes the record, once nobody else can lead ---- */
-	:: d_step { w[i].at == HOLDING && w[i].lead > 0 && w[i].wait == 0 && record_accepts(i) && w[i].record_epoch < w[i].own_epoch ->
+	:: d_step { w[i].at == HOLDING && w[i].lead > 0 && w[i].ready && record_accepts(i) && w[i].record_epoch < w[i].own_epoch ->
 		printf("%d writes the record\n", i);
 		record_written(i, w[i].own_epoch, w[i].own_member);
 		after_record(i) }
-	:: atomic { w[i].at == HOLDING && w[i].lead > 0 && w[i].wait == 0 && losses < LOSSES && !w[i].late_record &&
+	:: atomic { w[i].at == HOLDING && w[i].lead > 0 && w[i].ready && losses < LOSSES && !w[i].late_record &&
 		    w[i].record_epoch < w[i].own_epoch && (record_accepts(i) || w[i].record_epoch == 0) ->
 		printf("%d learns nothing of its write of the record\n", i);
 		losses++;
@@ -415,7 +430,7 @@ proctype watch(byte i)
 		    !(w[i].record_epoch == w[i].own_epoch && w[i].record_holder == i) ->
 		printf("%d reads the record again\n", i);
 		if
-		:: w[i].wait == 0 && record_epoch == w[i].own_epoch && record_holder == i -> after_record(i)
+		:: w[i].ready && record_epoch == w[i].own_epoch && record_holder == i -> after_record(i)
 		:: else -> step_down(i)
 		fi }
 
@@ -433,7 +448,7 @@ proctype watch(byte i)
 		w[i].there = lease_there;
 		w[i].fresh = true;
 		if
-		:: lease_there && !keeps(i) -> step_down(i)
+		:: (lease_there && !keeps(i)) || !goes_on(i) -> step_down(i)
 		:: else
 		fi }
 	:: d_step { w[i].at >= HOLDING && w[i].lead > 0 && w[i].fresh && !w[i].there ->
@@ -498,7 +513,8 @@ proctype world()
 		check(0);
 		check(1) }
 	/* Never what alone names the newest term: with that gone nobody can know who leads. */
-	:: d_step { deletions < DELETIONS && lease_there && record_epoch > 0 && record_epoch >= newest_epoch ->
+	:: d_step { deletions < DELETIONS && lease_there && record_epoch > 0 &&
+		    (record_epoch > newest_epoch || (record_epoch == newest_epoch && record_holder == newest_holder)) ->
 		printf("a user deletes the Lease\n");
 		deletions++;
 		lease_there = false;

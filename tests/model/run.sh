@@ -103,6 +103,8 @@ if [ "$size" = full ]; then
 	check holds election DELETIONS=1 DEATHS=1 EPOCHS=3 MEMBER_OTHER=2
 	check holds election DELETIONS=2 DEATHS=0 EPOCHS=4
 	check holds election DELETIONS=2 DEATHS=0 EPOCHS=3 LOSSES=2
+	check holds election DELETIONS=4 DEATHS=0 EPOCHS=3
+	check fails election DELETIONS=3 DEATHS=0 EPOCHS=3 LOSSES=0 HOLDS_ON
 	check fails election DELETIONS=2 DEATHS=0 EPOCHS=4 UNCONFIRMED
 	check fails election DELETIONS=2 DEATHS=0 EPOCHS=4 OVERWRITES
 	check holds assignment SHARDS=1 STARTS=1

@@ -83,7 +83,7 @@ static const char *overdue(struct world *world, struct object *object)
 	if (is_set(attempt_of(status), "completionStatus"))
 		return NULL;
 	if (suspended(spec) && !says_suspended(status) &&
-	    (state != STATE_CREATION_PENDING || world->plans[object->plan].strict))
+	    (state != STATE_CREATION_PENDING || (world->plans[object->plan].strict && !has_config_map(world, object))))
 		return "its suspension";
 	if (deadline_ms(spec, status) != INT64_MAX && now_ms > deadline_ms(spec, status) &&
 	    (state != STATE_CREATION_PENDING || !has_config_map(world, object)))

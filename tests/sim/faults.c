@@ -481,7 +481,7 @@ void faults_make(struct world *world)
 		world->burst = (int)pick(world, 2, 12);
 		world->worker_number = world->burst / 2; /* calls wait for a place, too */
 	}
-	faults->lose_lease = chance(world, 100) ? 500 : 0;
+	faults->lose_lease = chance(world, 100) ? (int)pick(world, 50, 500) : 0;
 	faults->deny = chance(world, 300) ? (int)pick(world, 20, 300) : 0;
 	faults->quota = chance(world, 150) ? (uint64_t)pick(world, 1, 6) : 0;
 	if (world->seed % STRANGER_EVERY == 0)

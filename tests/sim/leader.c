@@ -85,8 +85,10 @@ static void led(struct watcher *watcher, uint64_t epoch, int64_t former_until_ms
 	if (epoch <= world->newest_epoch && !machine_blind(watcher->process.machine, world->now_ms))
 		violated(world, "%s leads with epoch %" PRIu64 " after %" PRIu64, watcher->process.label, epoch,
 			 world->newest_epoch);
-	if (epoch > world->newest_epoch)
+	if (epoch > world->newest_epoch) {
 		world->newest_epoch = epoch;
+		memcpy(world->newest_leader, watcher->identity, sizeof(world->newest_leader));
+	}
 	watcher->epoch = epoch;
 	memset(watcher->stranger, 0, sizeof(watcher->stranger));
 	watcher->led_ms = process_now_ms(&watcher->process);
@@ -211,10 +213,13 @@ static void lose(struct world *world)
 	const struct lease_object *record = &world->leases[ELECTION_RECORD];
 	bool same_term = lease->lease.transitions == record->lease.transitions &&
 			 strcmp(lease->lease.holder, record->lease.holder) == 0;
+	bool newest = record->lease.transitions > world->newest_epoch ||
+		      (record->lease.transitions == world->newest_epoch &&
+		       strcmp(record->lease.holder, world->newest_leader) == 0);
 
 	if (!lease->there || !record->there)
 		return;
-	if (object == ELECTION_RECORD ? !same_term : record->lease.transitions < world->newest_epoch)
+	if (object == ELECTION_RECORD ? !same_term : !newest)
 		return;
 	trace(world, "a user deletes the %s", names[object]);
 	world->leases[object].there = false;

@@ -470,6 +470,7 @@ struct world {
 	uint64_t lease_versions;
 	uint64_t record_at_deletion; /* its version when one of both was deleted last */
 	uint64_t newest_epoch;       /* that anybody has led with, since both were deleted */
+	char newest_leader[24];      /* who did, the last time */
 	bool same_machine;           /* for the watchers: each can tell whether the other runs */
 	uint64_t uuids;
 	uint64_t links;

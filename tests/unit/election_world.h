@@ -1,5 +1,5 @@
 /* The election as its tests see it: what it asks for, and what it is told. Shared by
- * test_election{,_leader,_random}.c. */
+ * test_election{,_leader,_record,_random}.c. */
 #ifndef TESTS_ELECTION_WORLD_H
 #define TESTS_ELECTION_WORLD_H
 

@@ -97,7 +97,7 @@ static void expiry(void **state)
 	int64_t settled_ms;
 
 	(void)state;
-	lease.duration_ms = 6000;
+	lease.duration_ms = record.duration_ms = 6000;
 	looks(election, START, &record, &lease);
 	snprintf(lease.version, sizeof(lease.version), "t1");
 	looks(election, renewed_ms, &record, &lease);
@@ -121,6 +121,38 @@ static void expiry(void **state)
 				 at_ms < settled_ms ? ELECTION_GRANTS_MEMBERS : ELECTION_GRANTS_CHILDREN);
 		done(election, &request, at_ms);
 	}
+	election_free(election);
+}
+
+/* Somebody shortened the Lease by hand: its holder leads for as long as before. */
+static void shortened(void **state)
+{
+	struct election *election = make("me", ELECTION_GRANTS_CHILDREN);
+	struct election_lease record = record_of("other", 3);
+	struct election_lease lease = lease_of("other", "t", 3, ELECTION_GRANTS_CHILDREN);
+	int64_t at_ms = START;
+
+	(void)state;
+	lease.duration_ms = 1000;
+	for (; at_ms < START + LEASE; at_ms = election_due_ms(election))
+		looks(election, at_ms, &record, &lease);
+	assert_int_equal(at_ms, START + LEASE);
+	election_free(election);
+}
+
+/* The holder that has ended is not the one that has the Lease by now. */
+static void another_than_the_dead(void **state)
+{
+	struct election *election = make("me", ELECTION_GRANTS_CHILDREN);
+	struct election_lease record = record_of("third", 4);
+	struct election_lease lease = lease_of("other", "t", 3, ELECTION_GRANTS_CHILDREN);
+
+	(void)state;
+	looks(election, START, &record, &lease);
+	election_holder_dead(election);
+	lease = lease_of("third", "u", 4, ELECTION_GRANTS_CHILDREN);
+	looks(election, START, &record, &lease);
+	asks_nothing_before(election, START, START + RETRY + JITTER);
 	election_free(election);
 }
 
@@ -169,8 +201,13 @@ static void acquired_too_late(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(first_start),       cmocka_unit_test(standby_reads),     cmocka_unit_test(expiry),
-		cmocka_unit_test(holder_known_dead), cmocka_unit_test(acquired_too_late),
+		cmocka_unit_test(first_start),
+		cmocka_unit_test(standby_reads),
+		cmocka_unit_test(expiry),
+		cmocka_unit_test(shortened),
+		cmocka_unit_test(another_than_the_dead),
+		cmocka_unit_test(holder_known_dead),
+		cmocka_unit_test(acquired_too_late),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

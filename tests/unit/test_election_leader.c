@@ -53,6 +53,19 @@ static void deadline(void **state)
 	election_free(election);
 }
 
+/* The answer comes after that time, before anybody has asked what to do next. */
+static void answer_after_the_deadline(void **state)
+{
+	struct election *election = leader(START);
+	struct election_request request = asks(election, START + RETRY, ELECTION_UPDATE);
+
+	(void)state;
+	done(election, &request, START + RENEW);
+	assert_false(election_leads(election, START + RENEW));
+	asks(election, START + RENEW, ELECTION_READ);
+	election_free(election);
+}
+
 /* What a leader does when its write failed and it reads why. */
 static void leader_reads(void **state)
 {
@@ -174,6 +187,27 @@ static void epoch_end(void **state)
 	election_free(election);
 }
 
+/* Somebody wrote the largest number into the Lease by hand: no epoch comes twice. */
+static void epoch_by_hand(void **state)
+{
+	struct election *election = leader(START);
+	struct election_lease lease = lease_of("me", "by hand", ELECTION_EPOCH_MAX, ELECTION_GRANTS_MEMBERS);
+	struct election_lease record = record_of("me", 1);
+	struct election_request request;
+
+	(void)state;
+	asks(election, START + RETRY, ELECTION_UPDATE);
+	election_answered(election, ELECTION_CONFLICT, NULL, START + RETRY);
+	asks(election, START + RETRY, ELECTION_READ);
+	answered(election, &lease, START + RETRY);
+	looks(election, START + RETRY, &record, &lease);
+	request = asks(election, START + RETRY, ELECTION_UPDATE);
+	assert_int_equal(request.lease.transitions, 2);
+	done(election, &request, START + RETRY);
+	assert_false(election_leads(election, START + RETRY));
+	election_free(election);
+}
+
 /* ---- giving it back --------------------------------------------------------------------------------------------- */
 
 static void releases(void **state)
@@ -189,6 +223,7 @@ static void releases(void **state)
 		done(election, &request, START + RETRY + 2);
 		request = asks(election, START + RETRY + 2, ELECTION_UPDATE);
 		assert_string_equal(request.lease.holder, "");
+		assert_int_equal(request.lease.duration_ms, 1000);
 		assert_int_equal(request.lease.transitions, 1);
 		assert_int_equal(request.lease.grants, drained ? ELECTION_GRANTS_NONE : ELECTION_GRANTS_MEMBERS);
 		if (drained) { /* its answer is lost */
@@ -339,11 +374,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(renews),
 		cmocka_unit_test(deadline),
+		cmocka_unit_test(answer_after_the_deadline),
 		cmocka_unit_test(leader_reads),
 		cmocka_unit_test(reading_is_no_renewal),
 		cmocka_unit_test(tries_again_at_once_after_a_timeout),
 		cmocka_unit_test(conflicts_without_end),
 		cmocka_unit_test(epoch_end),
+		cmocka_unit_test(epoch_by_hand),
 		cmocka_unit_test(releases),
 		cmocka_unit_test(releases_what_it_takes),
 		cmocka_unit_test(releases_what_it_inherited),

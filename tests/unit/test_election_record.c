@@ -140,20 +140,61 @@ static void holder_that_never_led(void **state)
 /* Both are gone: one that has seen a Lease waits for its holder. */
 static void both_deleted(void **state)
 {
+	enum { RAN = LEASE + 900 };
 	struct election *election = make("me", ELECTION_GRANTS_MEMBERS);
 	struct election_lease lease = lease_of(other, "t", 3, ELECTION_GRANTS_MEMBERS);
 	struct election_request request;
 	int64_t at_ms;
 
 	(void)state;
+	lease.duration_ms = RAN;
 	looks(election, START, NULL, &lease);
 	at_ms = election_due_ms(election);
 	looks(election, at_ms, NULL, NULL);
-	looks(election, at_ms + 2 * RETRY, NULL, NULL);
+	looks(election, at_ms + 2 * RETRY - 1, NULL, NULL);
+	asks_nothing_before(election, at_ms + 2 * RETRY - 1, at_ms + 2 * RETRY);
 	at_ms += 2 * RETRY;
+	looks(election, at_ms, NULL, NULL);
 	request = asks(election, at_ms, ELECTION_CREATE);
 	assert_int_equal(request.lease.transitions, 4);
 	assert_int_equal(request.lease.grants, ELECTION_GRANTS_MEMBERS);
+	done(election, &request, at_ms);
+	holds_until(election, at_ms, at_ms + RAN);
+	assert_int_equal(election_former_until_ms(election), at_ms + RAN + SETTLE);
+	election_free(election);
+}
+
+/* The Lease of one that waits for an unknown leader is gone: that leader may have had it in between. So it begins anew.
+ * Where only an answer was lost, the next write tells. */
+static void gone_while_it_waits(void **state)
+{
+	struct election *election = make("me", ELECTION_GRANTS_MEMBERS);
+	struct election_lease record = record_of(other, 5);
+	struct election_lease lease = lease_of("", "t", 4, ELECTION_GRANTS_MEMBERS);
+	struct election_request request;
+	int64_t at_ms = START + RETRY;
+
+	(void)state;
+	looks(election, START, &record, &lease);
+	request = asks(election, START, ELECTION_UPDATE);
+	done(election, &request, START);
+	asks(election, at_ms, ELECTION_UPDATE);
+	election_answered(election, ELECTION_FAILED, NULL, at_ms);
+	at_ms += RETRY;
+	request = asks(election, at_ms, ELECTION_UPDATE);
+	done(election, &request, at_ms);
+	holds_until(election, at_ms, START + LEASE - RETRY);
+	at_ms = election_due_ms(election);
+	asks(election, at_ms, ELECTION_UPDATE);
+	election_answered(election, ELECTION_ABSENT, NULL, at_ms);
+	asks(election, at_ms, ELECTION_READ);
+	answered(election, NULL, at_ms);
+	looks(election, at_ms, &record, NULL);
+	asks_nothing_before(election, at_ms, at_ms + RETRY + JITTER);
+	at_ms += 2 * RETRY;
+	looks(election, at_ms, &record, NULL);
+	request = asks(election, at_ms, ELECTION_CREATE);
+	assert_true(request.acquires);
 	done(election, &request, at_ms);
 	holds_until(election, at_ms, at_ms + LEASE);
 	assert_int_equal(election_former_until_ms(election), at_ms + LEASE + SETTLE);
@@ -273,6 +314,40 @@ static void record_refused(void **state)
 	election_free(election);
 }
 
+/* One that need not wait creates a Lease again that is gone. */
+static void gone_while_it_writes_the_record(void **state)
+{
+	struct election_lease before = record_of(other, 5);
+	struct election *election = holder(&before, START);
+	struct election_request request;
+
+	(void)state;
+	election_answered(election, ELECTION_FAILED, NULL, START);
+	asks(election, START + RETRY, ELECTION_UPDATE);
+	election_answered(election, ELECTION_ABSENT, NULL, START + RETRY);
+	asks(election, START + RETRY, ELECTION_READ);
+	answered(election, NULL, START + RETRY);
+	request = asks(election, START + RETRY, ELECTION_CREATE);
+	assert_false(request.acquires);
+	assert_int_equal(request.lease.transitions, 6);
+	done(election, &request, START + RETRY);
+	records(election, START + RETRY, ELECTION_UPDATE);
+	assert_true(election_leads(election, START + RETRY));
+	election_free(election);
+}
+
+/* Nobody can renew for it: it holds the Lease for as long as a leader would lead. */
+static void renew_deadline_of_a_holder(void **state)
+{
+	struct election_lease before = record_of(other, 5);
+	struct election *election = holder(&before, START);
+
+	(void)state;
+	election_answered(election, ELECTION_FAILED, NULL, START + RENEW);
+	asks(election, START + RENEW, ELECTION_READ);
+	election_free(election);
+}
+
 /* Somebody else takes the Lease between the record and the renewal: one does not lead by the record alone. */
 static void taken_in_between(void **state)
 {
@@ -296,10 +371,17 @@ static void taken_in_between(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(deleted),          cmocka_unit_test(put_back),
-		cmocka_unit_test(unknown_leader),   cmocka_unit_test(holder_that_never_led),
-		cmocka_unit_test(both_deleted),     cmocka_unit_test(ends_while_it_waits),
-		cmocka_unit_test(record_is_read),   cmocka_unit_test(record_refused),
+		cmocka_unit_test(deleted),
+		cmocka_unit_test(put_back),
+		cmocka_unit_test(unknown_leader),
+		cmocka_unit_test(holder_that_never_led),
+		cmocka_unit_test(both_deleted),
+		cmocka_unit_test(gone_while_it_waits),
+		cmocka_unit_test(ends_while_it_waits),
+		cmocka_unit_test(record_is_read),
+		cmocka_unit_test(record_refused),
+		cmocka_unit_test(gone_while_it_writes_the_record),
+		cmocka_unit_test(renew_deadline_of_a_holder),
 		cmocka_unit_test(taken_in_between),
 	};
 
