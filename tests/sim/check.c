@@ -329,6 +329,7 @@ void check_status_write(const struct wire *wire, struct object *object, json_t *
 	check_life_write(world, object, before, after);
 	if (json_int(before, "observedGeneration", 0) != json_int(after, "observedGeneration", 0))
 		object->observed_ms = world->now_ms;
+	object->moved_late = object->moved_late || (wire->late && is != was);
 	if (before == NULL)
 		return;
 	if (retries(after) < retries(before))

@@ -13,7 +13,7 @@
 #include "tests/objects.h"
 #include "tests/sim/check.h"
 
-enum { LETTER_MS = 10 /* those of pings come and go */, STRAY_MS = 10 * 1000 };
+enum { LETTER_MS = 10 /* those of pings come and go */, ANSWERED_MS = 1500, STRAY_MS = 10 * 1000 };
 
 /* ---- what comes late goes soon ---- */
 
@@ -188,6 +188,18 @@ static bool waits_about_gone(const struct member *member)
 	return false;
 }
 
+/* A PING is answered every second. */
+static bool answered_lately(struct member *member)
+{
+	uint64_t pongs = session_counters(member->session)->pongs;
+
+	if (pongs != member->pongs) {
+		member->pongs = pongs;
+		member->pong_ms = member->process.world->now_ms;
+	}
+	return member->process.world->now_ms <= member->pong_ms + ANSWERED_MS;
+}
+
 static bool processes_rest(struct world *world, const char **why)
 {
 	const struct watcher *leader = NULL;
@@ -233,6 +245,10 @@ static bool processes_rest(struct world *world, const char **why)
 					      session_epoch(member->session) != router_epoch(leader->router)))
 			return false;
 	}
+	*why = "a reconciler has no answers: it says HELLO again when its lease is over";
+	for (int i = 0; i < SIM_PROCESSES; i++)
+		if (world->members[i].process.alive && !answered_lately(&world->members[i]))
+			return false;
 	*why = "a barrier does not know all";
 	for (int i = 0; i < world->barrier_count; i++)
 		if (!world->barriers[i].process.alive ||
@@ -320,8 +336,9 @@ static void check_item(struct world *world, const struct object *object)
 	if (strcmp(framework->uid, object->uid) != 0 || strcmp(framework->resource_version, version) != 0)
 		violated(world, "at rest %s knows %s as %s at %s, the server has %s at %s", member->process.label,
 			 item->key, framework->uid, framework->resource_version, object->uid, version);
-	/* a former namesake's may have been seen by asking, and gone unseen without its label */
-	if (slot_ours(&framework->config_map, framework->uid))
+	/* a former namesake's may have been seen by asking, and gone unseen without its label; so may that of an
+	 * attempt which another process has ended by a late write */
+	if (slot_ours(&framework->config_map, framework->uid) && !object->moved_late)
 		violated(world, "at rest %s sees a ConfigMap of %s", member->process.label, item->key);
 	for (const struct slot *slot = framework->slots; slot != NULL; slot = slot->hh.next)
 		if (slot->meta != NULL)

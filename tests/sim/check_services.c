@@ -48,7 +48,7 @@ void check_service_sent(const struct wire *wire)
 	body = json_parse(wire->body, strlen(wire->body), NULL);
 	owner = json_array_get(json_object_get(json_object_get(body, "metadata"), "ownerReferences"), 0);
 	framework = api_find_uid(world, KIND_FRAMEWORK, json_str(owner, "uid"));
-	if (framework == NULL)
+	if (framework == NULL || framework->written_late)
 		return;
 	status = status_of(framework);
 	if (status == NULL || state_of(status) > STATE_RUNNING || is_set(attempt_of(status), "completionStatus"))

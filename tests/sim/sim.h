@@ -213,6 +213,8 @@ struct member {
 	bool left;           /* and has told the watcher */
 	int64_t leave_by_ms; /* by its clock */
 	bool refused;
+	uint64_t pongs;  /* that it has had … */
+	int64_t pong_ms; /* … when the last one was looked for */
 	uint64_t requests;
 	uint64_t crash_after;  /* this many requests; 0: not */
 	int64_t doze_ms;       /* its machine is paused for so long once it has an object deleted; 0: not */
