@@ -32,7 +32,7 @@ struct object {
 	int64_t stray_since_ms;   /* no attempt has it or could take it, and somebody could delete it; 0: not so */
 	bool bound;               /* Pods: on a node */
 	int64_t observed_ms;      /* Frameworks: since when the stored status rests on its observedGeneration */
-	bool moved_late;          /* Frameworks: a late write gave the stored status another state, ever */
+	bool moved_late;          /* Frameworks: a late write has changed the state, once */
 	bool written_late;        /* Frameworks: the stored status was, so its owner may not know it */
 	json_t *plain;            /* Frameworks: the status, decompressed; NULL: not asked for yet */
 	json_t *specs;            /* Frameworks: that of each generation */

@@ -137,6 +137,18 @@ static void holder_that_never_led(void **state)
 	election_free(election);
 }
 
+/* Takes a Lease that is gone, at `now_ms`, and waits for its leader, which went on for `ran_ms` without it. */
+static struct election_request takes_and_waits(struct election *election, int64_t now_ms, int64_t ran_ms)
+{
+	struct election_request request = asks(election, now_ms, ELECTION_CREATE);
+
+	assert_true(request.acquires);
+	done(election, &request, now_ms);
+	holds_until(election, now_ms, now_ms + ran_ms);
+	assert_int_equal(election_former_until_ms(election), now_ms + ran_ms + SETTLE);
+	return request;
+}
+
 /* Both are gone: one that has seen a Lease waits for its holder. */
 static void both_deleted(void **state)
 {
@@ -155,12 +167,9 @@ static void both_deleted(void **state)
 	asks_nothing_before(election, at_ms + 2 * RETRY - 1, at_ms + 2 * RETRY);
 	at_ms += 2 * RETRY;
 	looks(election, at_ms, NULL, NULL);
-	request = asks(election, at_ms, ELECTION_CREATE);
+	request = takes_and_waits(election, at_ms, RAN);
 	assert_int_equal(request.lease.transitions, 4);
 	assert_int_equal(request.lease.grants, ELECTION_GRANTS_MEMBERS);
-	done(election, &request, at_ms);
-	holds_until(election, at_ms, at_ms + RAN);
-	assert_int_equal(election_former_until_ms(election), at_ms + RAN + SETTLE);
 	election_free(election);
 }
 
@@ -193,11 +202,7 @@ static void gone_while_it_waits(void **state)
 	asks_nothing_before(election, at_ms, at_ms + RETRY + JITTER);
 	at_ms += 2 * RETRY;
 	looks(election, at_ms, &record, NULL);
-	request = asks(election, at_ms, ELECTION_CREATE);
-	assert_true(request.acquires);
-	done(election, &request, at_ms);
-	holds_until(election, at_ms, at_ms + LEASE);
-	assert_int_equal(election_former_until_ms(election), at_ms + LEASE + SETTLE);
+	takes_and_waits(election, at_ms, LEASE);
 	election_free(election);
 }
 
