@@ -68,7 +68,7 @@ static void reconnect(struct world *world, void *arg)
 
 /* ---- several faults in a row, which chance hardly ever puts in this order ---- */
 
-enum { ROW_WITHIN_MS = 45 * 1000 };
+enum { ROW_WITHIN_MS = 45 * 1000, LAG_MAX_MS = 12000 };
 
 static void fall_silent(struct world *world, void *arg)
 {
@@ -105,11 +105,11 @@ static void stand_still(struct world *world, void *arg)
 					   pick(world, 2000, 6000);
 }
 
-/* A watcher lists everything again, and often once more while reconcilers are still sent what the first lists showed.
- */
+/* A watcher lists everything again, and often once more while reconcilers, which have not said what they have read, are
+ * still sent what the first lists showed. */
 static void list_again(struct world *world, void *arg)
 {
-	bool twice = arg != NULL;
+	bool second = arg != NULL;
 
 	if (world->healed)
 		return;
@@ -118,8 +118,11 @@ static void list_again(struct world *world, void *arg)
 		for (int i = 0; i < world->watcher_count; i++)
 			if (world->watchers[i].process.alive)
 				stream_cut(&world->watchers[i], (enum object_kind)kind);
-	at(world, world->now_ms + (twice ? pick(world, 5000, 12000) : pick(world, 100, 2500)), NULL, list_again, NULL,
-	   twice ? NULL : world);
+	for (int i = 0; !second && i < SIM_PROCESSES; i++)
+		if (world->members[i].process.alive)
+			bus_stall(world->members[i].seat, true, pick(world, 1000, 6000));
+	at(world, world->now_ms + (second ? pick(world, 5000, 12000) : pick(world, 100, 2500)), NULL, list_again, NULL,
+	   second ? NULL : world);
 }
 
 enum { UNSEEN_OFTEN = 200 /* of a thousand */, UNSEEN_MS = 2000 };
@@ -195,7 +198,8 @@ static void make_row(struct world *world)
 	faults->row = row_of_seed(world->seed);
 	if (faults->row == ROW_NONE)
 		return;
-	if (faults->row == ROW_LATE_WRITES || faults->row == ROW_ASLEEP || faults->row == ROW_UNSEEN)
+	if (faults->row == ROW_LATE_WRITES || faults->row == ROW_ASLEEP || faults->row == ROW_UNSEEN ||
+	    faults->row == ROW_BEHIND)
 		/* nothing else goes wrong */
 		*faults = (struct faults){.row = faults->row,
 					  .pace_ms = faults->pace_ms,
@@ -214,6 +218,12 @@ static void make_row(struct world *world)
 		world->member_count = 2;
 	if (faults->row == ROW_HANDOVER)
 		world->watcher_count = SIM_WATCHERS;
+	if (faults->row == ROW_BEHIND) {
+		/* when a Pod is deleted, the member gives its shards to another, which is told of that later */
+		faults->lag_ms[KIND_POD] = pick(world, 3000, LAG_MAX_MS);
+		faults->lagging_watchers = ~0U;
+		return;
+	}
 	world->lease_ms = faults->row == ROW_LATE_ANSWERS ? 10 * 1000 : faults->row == ROW_HANDOVER ? 6000 : 4000;
 	if (faults->until_ms < world->now_ms + ROW_WITHIN_MS)
 		faults->until_ms = world->now_ms + ROW_WITHIN_MS;
@@ -223,8 +233,8 @@ static void make_row(struct world *world)
 enum fault_row row_of_seed(uint64_t seed)
 {
 	static const enum fault_row rows[16] = {
-		[3] = ROW_ASLEEP,       [5] = ROW_LATE_ANSWERS, [8] = ROW_OVERDUE, [11] = ROW_HANDOVER,
-		[12] = ROW_LATE_WRITES, [13] = ROW_RELISTS,     [14] = ROW_UNSEEN};
+		[3] = ROW_ASLEEP,    [4] = ROW_BEHIND,       [5] = ROW_LATE_ANSWERS, [8] = ROW_OVERDUE,
+		[11] = ROW_HANDOVER, [12] = ROW_LATE_WRITES, [13] = ROW_RELISTS,     [14] = ROW_UNSEEN};
 
 	return rows[seed % ARRAY_LEN(rows)];
 }
@@ -321,11 +331,19 @@ static void tell_late(struct world *world, void *arg)
 			  member->process.paused_until_ms - world->now_ms + pick(world, 500, 3000));
 }
 
+static void end_soon(struct world *world, void *arg)
+{
+	if (!world->healed)
+		member_terminate(arg);
+}
+
 void faults_deleted(struct member *member)
 {
 	struct world *world = member->process.world;
 	int64_t ms = member->doze_ms;
 
+	if (world->faults.row == ROW_BEHIND && !world->healed && chance(world, 300))
+		at(world, world->now_ms + pick(world, 100, 1000), &member->process, end_soon, NULL, member);
 	if (ms == 0 || !member->process.alive || chance(world, 400))
 		return;
 	member->doze_ms = 0;
@@ -416,7 +434,7 @@ static void next_fault(struct world *world, void *arg)
 		at(world, world->now_ms + pick(world, 1, world->faults.pace_ms * 2), NULL, next_fault, NULL, NULL);
 }
 
-enum { LAG_MAX_MS = 12000, STRANGER_EVERY = 7 };
+enum { STRANGER_EVERY = 7 };
 
 /* Zero half of the time, then up to most. */
 static int often(struct world *world, int most)

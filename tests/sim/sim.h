@@ -344,7 +344,8 @@ enum fault_row {
 	ROW_LATE_WRITES,
 	ROW_ASLEEP,
 	ROW_RELISTS,
-	ROW_UNSEEN
+	ROW_UNSEEN,
+	ROW_BEHIND
 };
 enum fault_row row_of_seed(uint64_t seed);
 
