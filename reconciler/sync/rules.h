@@ -232,7 +232,7 @@ void slots_free_idle(struct framework *framework);
 /* Nor does one that is gone: of those that are marked dirty, which get no turn. */
 void slots_drop_gone(struct framework *framework);
 /* The ConfigMap of an inherited attempt is gone: whether the author of the status has created the Pods of Tasks that
- * show none is not known, and is asked for. */
+ * show none, and whether they are still there, is not known, and is asked for. */
 void slots_doubt_inherited(struct framework *framework);
 /* Whether all is gone that was made when the attempt's ConfigMap had gone: deletes it, and waits for creates that are
  * on their way. */

@@ -178,18 +178,28 @@ static bool outlives_config_map(struct reconcile *reconcile, const struct slot *
 	return true;
 }
 
+/* Whether the Task's Pod is not shown, and nothing has shown that it is gone. */
+static bool pod_unseen(const struct task_status *task, const struct slot *slot)
+{
+	const char *uid = task->attempt.pod_uid;
+
+	return slot->meta == NULL && slot->known == SLOT_SEEN &&
+	       (uid == NULL || slot->gone_uid == NULL || strcmp(slot->gone_uid, uid) != 0);
+}
+
 void slots_doubt_inherited(struct framework *framework)
 {
 	const struct framework_attempt_status *attempt = &framework->status.attempt;
 
 	for (size_t r = 0; framework->inherited && r < attempt->role_count; r++) {
 		for (size_t i = 0; i < attempt->roles[r].task_count; i++) {
+			const struct task_status *task = &attempt->roles[r].tasks[i];
 			struct slot *slot;
 
-			if (attempt->roles[r].tasks[i].state > STATE_CREATION_REQUESTED)
+			if (task->state >= STATE_ATTEMPT_COMPLETED)
 				continue;
 			slot = task_slot(framework, r, i);
-			if (slot->meta == NULL && slot->known == SLOT_SEEN)
+			if (pod_unseen(task, slot))
 				slot->known = SLOT_IN_DOUBT;
 		}
 	}

@@ -158,6 +158,45 @@ static void test_former_create_unseen(void **state)
 	former_create_unseen("'AttemptPreparing'");
 }
 
+/* The same, and the former owner knew of the Pod: it had the answer, and stored its uid. (The Framework was said to be
+ * suspended while the Pod was there.) */
+static void test_former_pod_unseen(void **state)
+{
+	struct world w;
+	struct call create;
+	struct call_answer answer = {.sent = true, .http_status = 201, .reason = "", .message = ""};
+	struct world_result result = {0};
+	cleanup_buf struct buf body = {0};
+	cleanup_free char *text = NULL;
+	cleanup_json json_t *pod = NULL;
+
+	(void)state;
+	world_begin_creating(&w, 1);
+	w.slow_kubelet = true;
+	create = w.queue[0]; /* it is on its way from now on */
+	w.queued = 0;
+	framework_call_body(w.framework, &create, &body);
+	world_config_map_gone(&w);
+	world_settle(&w);
+	world_run(&w, &create, &body, &result);
+	pod = result.object;
+	answer.body = text = json_text(pod);
+	framework_answer(w.framework, &create, &answer, &w.time, &w.random);
+	world_drop_call(&create);
+	world_settle(&w);
+	world_write(&w); /* it is told to end */
+	assert_json(json_at(w.object, "status.attemptStatus.taskRoleStatuses.0.taskStatuses.0.state"),
+		    "'AttemptDeleting'");
+	json_decref(pod);
+	pod = json_incref(world_pod(&w, "f-a-0"));
+	json_object_del(w.pods, "f-a-0"); /* no event tells the new owner */
+	world_restart(&w);
+	json_object_set(w.pods, "f-a-0", pod);
+	world_settle(&w);
+	waits_for_pod(&w);
+	world_end(&w);
+}
+
 /* The ConfigMap is deleted by others, unseen; a Pod whose create was on its way comes after that. That the ConfigMap is
  * gone is learned from an answer, which says nothing about when. (The attempt was over while the Pod ran.) */
 static void test_created_after_config_map(void **state)
@@ -315,11 +354,17 @@ static void test_former_namesake_shown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_former_owner_wrote),         cmocka_unit_test(test_status_ahead_of_view),
-		cmocka_unit_test(test_create_outlives_config_map), cmocka_unit_test(test_answer_after_absence),
-		cmocka_unit_test(test_former_create_unseen),       cmocka_unit_test(test_created_after_config_map),
-		cmocka_unit_test(test_lost_is_forgotten),          cmocka_unit_test(test_lost_is_forgotten_by_retry),
-		cmocka_unit_test(test_lost_is_not_found_again),    cmocka_unit_test(test_orphaned_unseen),
+		cmocka_unit_test(test_former_owner_wrote),
+		cmocka_unit_test(test_status_ahead_of_view),
+		cmocka_unit_test(test_create_outlives_config_map),
+		cmocka_unit_test(test_answer_after_absence),
+		cmocka_unit_test(test_former_create_unseen),
+		cmocka_unit_test(test_former_pod_unseen),
+		cmocka_unit_test(test_created_after_config_map),
+		cmocka_unit_test(test_lost_is_forgotten),
+		cmocka_unit_test(test_lost_is_forgotten_by_retry),
+		cmocka_unit_test(test_lost_is_not_found_again),
+		cmocka_unit_test(test_orphaned_unseen),
 		cmocka_unit_test(test_former_namesake_shown),
 	};
 
