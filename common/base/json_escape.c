@@ -95,7 +95,7 @@ static char unescaped(char c)
 size_t json_span_decode(const struct json_span *span, char *out)
 {
 	const char *at = span->at;
-	const char *end = span->at + span->len;
+	const char *end = at == NULL ? NULL : at + span->len; /* NULL: of an absent string */
 	char *to = out;
 
 	while (at < end) {

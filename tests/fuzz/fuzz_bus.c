@@ -48,7 +48,7 @@ static struct bus_head head_of(const char **text, size_t *len)
 static void stranger(const char *id, const char *text, size_t len)
 {
 	struct bus_head head = head_of(&text, &len);
-	cleanup_free char *body = mem_strndup(len == 0 ? "" : text, len);
+	cleanup_free char *body = mem_memdup(len == 0 ? "" : text, len);
 
 	router_receive(world->router, (const unsigned char *)id, strlen(id), &head, body, len);
 }
@@ -56,7 +56,7 @@ static void stranger(const char *id, const char *text, size_t len)
 static void whisper(struct node *node, const char *text, size_t len)
 {
 	struct bus_head head = head_of(&text, &len);
-	cleanup_free char *body = mem_strndup(len == 0 ? "" : text, len);
+	cleanup_free char *body = mem_memdup(len == 0 ? "" : text, len);
 
 	if (node->peer != NULL)
 		session_receive(node->peer, 0, &head, body, len);
