@@ -97,7 +97,7 @@ static void change(size_t kind, size_t i, bool gone)
 
 	kind %= KIND_COUNT;
 	i %= OBJECTS;
-	snprintf(name, sizeof(name), "%c%zu", "fcp"[kind], i);
+	snprintf(name, sizeof(name), "%c%zu", "fcpw"[kind], i);
 	snprintf(uid, sizeof(uid), "u%zu-%zu", kind, i);
 	if (gone && objects[kind][i])
 		world_deleted(world, (enum object_kind)kind, "f0", name, uid, i % 2 == 0);
