@@ -219,7 +219,8 @@ static void make_row(struct world *world)
 	if (faults->row == ROW_HANDOVER)
 		world->watcher_count = SIM_WATCHERS;
 	if (faults->row == ROW_BEHIND) {
-		/* when a Pod is deleted, the member gives its shards to another, which is told of that later */
+		/* a member that has deleted an object ends soon, and who gets its shards sees late what becomes of Pods
+		 */
 		faults->lag_ms[KIND_POD] = pick(world, 3000, LAG_MAX_MS);
 		faults->lagging_watchers = ~0U;
 		return;
@@ -331,7 +332,7 @@ static void tell_late(struct world *world, void *arg)
 			  member->process.paused_until_ms - world->now_ms + pick(world, 500, 3000));
 }
 
-static void end_soon(struct world *world, void *arg)
+static void end_member(struct world *world, void *arg)
 {
 	if (!world->healed)
 		member_terminate(arg);
@@ -343,7 +344,7 @@ void faults_deleted(struct member *member)
 	int64_t ms = member->doze_ms;
 
 	if (world->faults.row == ROW_BEHIND && !world->healed && chance(world, 300))
-		at(world, world->now_ms + pick(world, 100, 1000), &member->process, end_soon, NULL, member);
+		at(world, world->now_ms + pick(world, 100, 1000), &member->process, end_member, NULL, member);
 	if (ms == 0 || !member->process.alive || chance(world, 400))
 		return;
 	member->doze_ms = 0;

@@ -70,7 +70,7 @@ static void test_descriptors_up_to_hard_limit(void **state)
 {
 	(void)state;
 	if (getenv("TEST_MEMCHECK") != NULL)
-		skip(); /* memcheck needs descriptors beyond these, and refuses the limit */
+		skip(); /* memcheck lets nobody change the hard limit */
 	assert_int_equal(in_child(described), 0);
 }
 

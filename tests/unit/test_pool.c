@@ -320,7 +320,7 @@ static void test_stop_at_once(void **state)
 	struct pool *pool;
 
 	if (getenv("TEST_MEMCHECK") != NULL)
-		skip(); /* under memcheck, a signal between fork and exec may get lost */
+		skip(); /* memcheck loses some of the signals that come while a child executes its program */
 	ev_signal_init(&terminate, on_signal, SIGTERM);
 	ev_signal_start(f->loop, &terminate);
 	write_script(f, "exec sleep 1000");

@@ -81,30 +81,38 @@ static void waits_for_pod(struct world *w)
 	assert_state(w, STATE_COMPLETED);
 }
 
-/* The ConfigMap goes while a Pod's create is on its way: the attempt is not over before its Pod is gone, too. (A retry
- * ran beside it.) */
+/* The ConfigMap goes while the create of f-a-0 is on its way, which is carried out and answered after that. */
+static void begin_created_late(struct world *w)
+{
+	struct call create;
+	struct call_answer answer = {.sent = true, .http_status = 201, .reason = "", .message = ""};
+	struct world_result result = {0};
+	cleanup_buf struct buf sent = {0};
+	cleanup_free char *body = NULL;
+
+	world_begin_creating(w, 1);
+	w->slow_kubelet = true;
+	create = w->queue[0]; /* it is on its way from now on */
+	w->queued = 0;
+	framework_call_body(w->framework, &create, &sent);
+	world_config_map_gone(w);
+	world_settle(w);
+	assert_true(w->framework->status.state < STATE_ATTEMPT_COMPLETED);
+	world_run(w, &create, &sent, &result);
+	answer.body = body = json_text(result.object);
+	json_decref(result.object);
+	framework_answer(w->framework, &create, &answer, &w->time, &w->random);
+	world_drop_call(&create);
+	world_settle(w);
+}
+
+/* The attempt is not over before the Pod is gone, too. (A retry ran beside it.) */
 static void test_create_outlives_config_map(void **state)
 {
 	struct world w;
-	struct call create;
-	cleanup_free char *body = NULL;
-	struct call_answer answer = {.sent = true, .http_status = 201, .reason = "", .message = "", .body = ""};
-	cleanup_free char *text = NULL;
 
 	(void)state;
-	world_begin_creating(&w, 1);
-	w.slow_kubelet = true;
-	create = w.queue[0]; /* it is on its way from now on */
-	w.queued = 0;
-	text = late_pod(&w);
-	world_config_map_gone(&w);
-	world_settle(&w);
-	assert_true(w.framework->status.state < STATE_ATTEMPT_COMPLETED);
-	world_put(&w, text, false); /* it comes now */
-	answer.body = body = json_text(world_pod(&w, "f-a-0"));
-	framework_answer(w.framework, &create, &answer, &w.time, &w.random);
-	world_drop_call(&create);
-	world_settle(&w);
+	begin_created_late(&w);
 	waits_for_pod(&w);
 	world_end(&w);
 }
@@ -163,31 +171,13 @@ static void test_former_create_unseen(void **state)
 static void test_former_pod_unseen(void **state)
 {
 	struct world w;
-	struct call create;
-	struct call_answer answer = {.sent = true, .http_status = 201, .reason = "", .message = ""};
-	struct world_result result = {0};
-	cleanup_buf struct buf body = {0};
-	cleanup_free char *text = NULL;
 	cleanup_json json_t *pod = NULL;
 
 	(void)state;
-	world_begin_creating(&w, 1);
-	w.slow_kubelet = true;
-	create = w.queue[0]; /* it is on its way from now on */
-	w.queued = 0;
-	framework_call_body(w.framework, &create, &body);
-	world_config_map_gone(&w);
-	world_settle(&w);
-	world_run(&w, &create, &body, &result);
-	pod = result.object;
-	answer.body = text = json_text(pod);
-	framework_answer(w.framework, &create, &answer, &w.time, &w.random);
-	world_drop_call(&create);
-	world_settle(&w);
+	begin_created_late(&w);
 	world_write(&w); /* it is told to end */
 	assert_json(json_at(w.object, "status.attemptStatus.taskRoleStatuses.0.taskStatuses.0.state"),
 		    "'AttemptDeleting'");
-	json_decref(pod);
 	pod = json_incref(world_pod(&w, "f-a-0"));
 	json_object_del(w.pods, "f-a-0"); /* no event tells the new owner */
 	world_restart(&w);
