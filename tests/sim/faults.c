@@ -219,8 +219,7 @@ static void make_row(struct world *world)
 	if (faults->row == ROW_HANDOVER)
 		world->watcher_count = SIM_WATCHERS;
 	if (faults->row == ROW_BEHIND) {
-		/* a member that has deleted an object ends soon, and who gets its shards sees late what becomes of Pods
-		 */
+		/* a member that deleted an object ends; the next holder of its shards sees late what becomes of Pods */
 		faults->lag_ms[KIND_POD] = pick(world, 3000, LAG_MAX_MS);
 		faults->lagging_watchers = ~0U;
 		return;

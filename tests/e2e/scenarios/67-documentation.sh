@@ -201,6 +201,7 @@ run_documentation_bus() {
             launch_watcher "watcher-$watchers" "${words[@]:1}"
             wait_for 10 "the watcher has a bus" grep -q 'the bus listens on tcp' "watcher-$watchers.log"
             bus=$(sed -nE 's/.*the bus listens on (tcp:.*)$/\1/p' "watcher-$watchers.log")
+            wait_for 20 "Frameworks are served" k get frameworks
             ;;
         fc-reconciler*)
             launch_reconciler reconciler "${words[@]:1}"
