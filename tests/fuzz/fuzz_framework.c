@@ -14,9 +14,23 @@ static void write_status(const struct framework_status *status, struct buf *out)
 	framework_status_write(out, status, "fw", NULL);
 }
 
-/* Shortened it can be read, too, and is no longer. */
-static void look_at_shortened(struct framework_status *status, size_t len)
+/* Escapes in the JSON of diagnostics. That of others may have characters unescaped that this project escapes (DEL, in
+ * the status \u007f); once shortened it has them escaped (in the status \\u007f, a byte more).
+ */
+static size_t count_escapes(const struct buf *text)
 {
+	size_t count = 0;
+
+	for (const char *at = text->data; (at = strstr(at, "\\\\u")) != NULL; at++)
+		count++;
+	return count;
+}
+
+/* Shortened it can be read, too, and is shorter, apart from what is escaped now. */
+static void look_at_shortened(struct framework_status *status, const struct buf *whole)
+{
+	size_t len = whole->len, escapes = count_escapes(whole);
+
 	for (int step = SHORTEN_DUPLICATES; step <= SHORTEN_POD; step++) {
 		cleanup_buf struct buf text = {0};
 		cleanup_json json_t *parsed = NULL;
@@ -26,11 +40,12 @@ static void look_at_shortened(struct framework_status *status, size_t len)
 		if (!attempt_shorten(&status->attempt, step))
 			continue;
 		write_status(status, &text);
-		FUZZ_EXPECT(text.len < len);
+		FUZZ_EXPECT(text.len < len || text.len - count_escapes(&text) < len - escapes);
 		parsed = json_parse(text.data, text.len, &err);
 		FUZZ_EXPECT(parsed != NULL && framework_status_parse(parsed, &again, &err) == 0);
 		framework_status_free(&again);
 		len = text.len;
+		escapes = count_escapes(&text);
 	}
 }
 
@@ -55,7 +70,7 @@ static void look_at_status(const json_t *json)
 	}
 	write_status(&again, &second);
 	FUZZ_EXPECT(strcmp(first.data, second.data) == 0);
-	look_at_shortened(&again, second.len);
+	look_at_shortened(&again, &second);
 	framework_status_free(&status);
 	framework_status_free(&again);
 }
