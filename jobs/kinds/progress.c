@@ -321,6 +321,9 @@ static void take_end(const struct completion_view *completion, struct progress *
 		return;
 	progress->end = completion->succeeded ? PROGRESS_SUCCEEDED : PROGRESS_FAILED;
 	progress->code = completion->code;
+	/* (attemptStatus may come twice: the last one counts) */
+	free(progress->diagnostics);
+	free(progress->trigger_role);
 	progress->diagnostics = completion->diagnostics.at == NULL ? mem_strdup("") : copy(completion->diagnostics);
 	progress->triggered = completion->triggered;
 	progress->trigger_role = copy(completion->trigger_role);
