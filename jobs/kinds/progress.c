@@ -321,7 +321,7 @@ static void take_end(const struct completion_view *completion, struct progress *
 		return;
 	progress->end = completion->succeeded ? PROGRESS_SUCCEEDED : PROGRESS_FAILED;
 	progress->code = completion->code;
-	/* (attemptStatus may come twice: the last one counts) */
+	/* of an earlier attemptStatus: a member may come twice */
 	free(progress->diagnostics);
 	free(progress->trigger_role);
 	progress->diagnostics = completion->diagnostics.at == NULL ? mem_strdup("") : copy(completion->diagnostics);

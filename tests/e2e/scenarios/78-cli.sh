@@ -528,7 +528,7 @@ large_begun() { [[ $(table_jq '[.rows[] | select(.cells[1] == "AttemptCreationPe
 
 # What is installed and packed: kubectl finds the plugin, the man page has every command, and the archive fits its manifest.
 run_cli_packed() {
-    ((SLOWER == 1)) || not_here "make install would link programs built or run otherwise anew"
+    ((SLOWER == 1)) || not_here "make install links the programs anew, without sanitizers or valgrind"
     local work=$RUN/out/$scenario.work command count=0
     mkdir "$work"
     "$root/cli/krew.sh" "$BUILD" "$work" https://downloads.example.com/framework/
