@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/json_reader.h"
 #include "common/base/mem.h"
 #include "common/base/utf8.h"
 
@@ -131,43 +132,39 @@ char *buf_steal(struct buf *buf)
 
 static void put_escaped(struct buf *buf, unsigned char c)
 {
-	switch (c) {
-	case '"': buf_puts(buf, "\\\""); break;
-	case '\\': buf_puts(buf, "\\\\"); break;
-	case '\n': buf_puts(buf, "\\n"); break;
-	case '\r': buf_puts(buf, "\\r"); break;
-	case '\t': buf_puts(buf, "\\t"); break;
-	default: buf_printf(buf, "\\u%04x", c); break;
-	}
+	static const char letters[0x20] = {['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't'};
+
+	if (c >= 0x20)
+		buf_append(buf, (const char[]){'\\', (char)c}, 2);
+	else if (letters[c] != '\0')
+		buf_append(buf, (const char[]){'\\', letters[c]}, 2);
+	else
+		buf_printf(buf, "\\u%04x", c);
 }
 
 void buf_json_string_n(struct buf *buf, const char *text, size_t len)
 {
-	const unsigned char *in = (const unsigned char *)text;
-	size_t plain = 0; /* start of the run that needs no change */
-	size_t i = 0;
+	const char *end = text + len;
+	const char *plain = text; /* start of the run that needs no change */
+	const char *at = json_plain_end(text, end);
 
 	buf_reserve(buf, len + 2);
 	buf_putc(buf, '"');
-	while (i < len) {
-		size_t run = 1;
+	while (at < end) {
+		size_t size = (unsigned char)*at < 0x80 ? 0 : utf8_sequence(at, (size_t)(end - at));
 
-		if (in[i] >= 0x20 && in[i] < 0x7F && in[i] != '"' && in[i] != '\\') {
-			i++;
-			continue;
+		if (size == 0) {
+			buf_append(buf, plain, (size_t)(at - plain));
+			if ((unsigned char)*at < 0x80)
+				put_escaped(buf, (unsigned char)*at);
+			else
+				buf_puts(buf, UTF8_REPLACEMENT);
+			size = 1;
+			plain = at + 1;
 		}
-		if (in[i] >= 0x80 && (run = utf8_sequence(text + i, len - i)) > 0) {
-			i += run;
-			continue;
-		}
-		buf_append(buf, text + plain, i - plain);
-		if (in[i] >= 0x80)
-			buf_puts(buf, "\xEF\xBF\xBD");
-		else
-			put_escaped(buf, in[i]);
-		plain = ++i;
+		at = json_plain_end(at + size, end);
 	}
-	buf_append(buf, text + plain, len - plain);
+	buf_append(buf, plain, (size_t)(end - plain));
 	buf_putc(buf, '"');
 }
 

@@ -29,7 +29,8 @@ void buf_consume(struct buf *buf, size_t count);
 char *buf_steal(struct buf *buf) __attribute__((returns_nonnull));
 
 /* Appends text as a JSON string with its quotes (RFC 8259 §7); NULL is appended as null. Bytes that are not
- * valid UTF-8 become U+FFFD. '<', '>' and '&' are not escaped. */
+ * valid UTF-8 become U+FFFD. Only '"', '\' and control characters below U+0020 are escaped: no JSON of the text is
+ * shorter. */
 void buf_json_string(struct buf *buf, const char *text);
 void buf_json_string_n(struct buf *buf, const char *text, size_t len);
 /* Appends "name": with a comma before it unless it follows '{' or '['. */

@@ -182,52 +182,6 @@ static int append_chunk(const char *data, size_t len, void *buf)
 	return 0;
 }
 
-/* A string of a tree is valid UTF-8. Escapes are jansson's, so that texts do not depend on who writes them. */
-static void put_escaped(struct buf *out, const char *text, size_t len)
-{
-	static const char *const escapes[0x20] = {
-		['\b'] = "\\b", ['\f'] = "\\f", ['\n'] = "\\n", ['\r'] = "\\r", ['\t'] = "\\t"};
-	size_t plain = 0; /* start of the run that needs no change */
-
-	buf_putc(out, '"');
-	for (size_t i = 0; i < len; i++) {
-		const unsigned char c = (unsigned char)text[i];
-
-		if (c >= 0x20 && c != '"' && c != '\\')
-			continue;
-		buf_append(out, text + plain, i - plain);
-		plain = i + 1;
-		if (c >= 0x20)
-			buf_append(out, (const char[]){'\\', (char)c}, 2);
-		else if (escapes[c] != NULL)
-			buf_puts(out, escapes[c]);
-		else
-			buf_printf(out, "\\u%04X", c);
-	}
-	buf_append(out, text + plain, len - plain);
-	buf_putc(out, '"');
-}
-
-static void put_string(struct buf *out, const char *text, size_t len)
-{
-	const char *end = text + len;
-	const char *plain = json_plain_end(text, end);
-	char *at;
-
-	while (plain < end && (unsigned char)*plain >= 0x80)
-		plain = json_plain_end(plain + 1, end);
-	if (plain < end) {
-		put_escaped(out, text, len);
-		return;
-	}
-	buf_reserve(out, len + 2);
-	at = out->data + out->len;
-	*at = '"';
-	memcpy(at + 1, text, len);
-	memcpy(at + 1 + len, "\"", 2);
-	out->len += len + 2;
-}
-
 /* With the fewest digits that read as the same number: by default jansson writes 17, so that 0.1 becomes
  * 0.10000000000000001, as a Quantity 101m. */
 static void put_real(struct buf *out, const json_t *value)
@@ -256,7 +210,7 @@ static void put_object(struct buf *out, const json_t *object)
 		if (!first)
 			buf_putc(out, ',');
 		first = false;
-		put_string(out, name, strlen(name));
+		buf_json_string_n(out, name, strlen(name));
 		buf_putc(out, ':');
 		put_value(out, value);
 	}
@@ -279,7 +233,7 @@ static void put_value(struct buf *out, const json_t *value)
 		}
 		buf_putc(out, ']');
 		break;
-	case JSON_STRING: put_string(out, json_string_value(value), json_string_length(value)); break;
+	case JSON_STRING: buf_json_string_n(out, json_string_value(value), json_string_length(value)); break;
 	case JSON_INTEGER: buf_put_int(out, json_integer_value(value)); break;
 	case JSON_REAL: put_real(out, value); break;
 	case JSON_TRUE: buf_puts(out, "true"); break;

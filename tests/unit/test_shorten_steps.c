@@ -109,6 +109,51 @@ static void test_characters(void **state)
 	}
 }
 
+static size_t written_bytes(const struct completion *completion)
+{
+	cleanup_buf struct buf text = {0};
+
+	buf_json_string(&text, completion->diagnostics);
+	return text.len + strlen(completion->pod);
+}
+
+/* Others escape less than some writers do. What is cut is never written longer than what they wrote, also as JSON in
+ * the text of a status. */
+static void test_others_json(void **state)
+{
+	static const char *const characters[] = {"\x7f",
+						 "\\b",
+						 "\\f",
+						 "\\\"",
+						 "\\\\",
+						 "\\u001b",
+						 "/",
+						 "<",
+						 "\xc2\x80",
+						 "\xe2\x80\xa8",
+						 "\xf0\x9f\x98\x80"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(characters); i++) {
+		cleanup_buf struct buf json = {0};
+		struct completion *completion;
+
+		buf_puts(&json, "{\"reason\":\"");
+		for (int n = 0; n < 138; n++)
+			buf_puts(&json, characters[i]);
+		buf_printf(&json, "%0138d\"}", 0);
+		completion = completion_new(7, false, "P", NULL, json.data);
+		completion->pod = mem_strdup(json.data);
+		for (int step = SHORTEN_DUPLICATES; step <= SHORTEN_POD; step++) {
+			size_t before = written_bytes(completion);
+
+			if (completion_shorten(completion, step))
+				assert_in_range(written_bytes(completion), 1, before - 1);
+		}
+		completion_free(completion);
+	}
+}
+
 /* What clients match, and what is not ours to understand. */
 static void test_other_texts(void **state)
 {
@@ -163,9 +208,8 @@ static void test_other_texts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_steps),
-		cmocka_unit_test(test_steps_at_once),
-		cmocka_unit_test(test_characters),
+		cmocka_unit_test(test_steps),       cmocka_unit_test(test_steps_at_once),
+		cmocka_unit_test(test_characters),  cmocka_unit_test(test_others_json),
 		cmocka_unit_test(test_other_texts),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
