@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <ev.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -84,6 +85,23 @@ static bool take(int fd, struct buf *in)
 	return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
 }
 
+/* A signal (libFuzzer's timer) may end the call, and not the connection. */
+static void connect_to(int fd, const struct sockaddr_in *address)
+{
+	struct pollfd wait = {.fd = fd, .events = POLLOUT};
+	int reason = connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 ? 0 : errno;
+	socklen_t size = sizeof(reason);
+
+	if (reason == EINTR) {
+		while (poll(&wait, 1, -1) < 0)
+			FUZZ_EXPECT(errno == EINTR);
+		FUZZ_EXPECT(getsockopt(fd, SOL_SOCKET, SO_ERROR, &reason, &size) == 0);
+	}
+	if (reason != 0)
+		fprintf(stderr, "connect: %s\n", strerror(reason));
+	FUZZ_EXPECT(reason == 0);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct linger linger = {.l_onoff = 1, .l_linger = 0};
@@ -105,7 +123,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	FUZZ_EXPECT(fd >= 0);
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)); /* or ports run out */
-	FUZZ_EXPECT(connect(fd, (struct sockaddr *)&room->address, sizeof(room->address)) == 0);
+	connect_to(fd, &room->address);
 	turn(2);
 	for (size_t at = 1; at < size && open; at += step) {
 		size_t part = size - at < step ? size - at : step;
