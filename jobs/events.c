@@ -110,8 +110,10 @@ static void write_count(struct job_events *events, struct job_event *recent)
 	char now[TIME_RFC3339_SIZE];
 
 	recent->written_ms = clock_boot_ms();
-	buf_printf(&body, "{\"count\":%lld,\"lastTimestamp\":\"%s\",\"involvedObject\":{\"resourceVersion\":\"%s\"}}",
-		   (long long)recent->count, time_format_rfc3339(clock_wall_ms() / 1000, now), recent->version);
+	buf_printf(&body, "{\"count\":%lld,\"lastTimestamp\":\"%s\",\"involvedObject\":{", (long long)recent->count,
+		   time_format_rfc3339(clock_wall_ms() / 1000, now));
+	buf_json_text(&body, "resourceVersion", recent->version);
+	buf_puts(&body, "}}");
 	request(events, recent, REQUEST_COUNT, recent->path, &body);
 }
 
@@ -188,9 +190,13 @@ static void write_event(struct buf *out, const struct job_events *events, const 
 	time_format_rfc3339(clock_wall_ms() / 1000, now);
 	buf_printf(out,
 		   "{\"apiVersion\":\"v1\",\"kind\":\"Event\",\"metadata\":{\"name\":\"%s\",\"namespace\":\"%s\"},"
-		   "\"involvedObject\":{\"apiVersion\":\"%s\",\"kind\":\"%s\",\"name\":\"%s\","
-		   "\"namespace\":\"%s\",\"uid\":\"%s\",\"resourceVersion\":\"%s\"}",
-		   name, job->ns, names->api_version, names->kind, job->name, job->ns, job->uid, version_of(job));
+		   "\"involvedObject\":{\"apiVersion\":\"%s\",\"kind\":\"%s\"",
+		   name, job->ns, names->api_version, names->kind);
+	buf_json_text(out, "name", job->name);
+	buf_json_text(out, "namespace", job->ns);
+	buf_json_text(out, "uid", job->uid);
+	buf_json_text(out, "resourceVersion", version_of(job));
+	buf_putc(out, '}');
 	buf_json_text(out, "type", type);
 	buf_json_text(out, "reason", reason);
 	buf_json_key(out, "message");

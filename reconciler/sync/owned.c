@@ -66,25 +66,24 @@ void owned_answered(struct framework *framework, const struct call *call, int64_
 		work->fitted = work->sent;
 }
 
+static void put_owner(struct buf *out, const char *version, const char *kind, const char *name, const char *uid)
+{
+	buf_printf(out, "{\"apiVersion\":\"%s\",\"kind\":\"%s\",\"name\":\"%s\"", version, kind, name);
+	buf_json_text(out, "uid", uid); /* also as a status has it, which anybody may have written */
+	buf_puts(out, ",\"controller\":true,\"blockOwnerDeletion\":true}");
+}
+
 void framework_write_owner(const struct framework *framework, struct buf *out)
 {
-	buf_printf(out,
-		   "{\"apiVersion\":\"" FRAMEWORK_API_VERSION
-		   "\",\"kind\":\"Framework\",\"name\":\"%s\",\"uid\":\"%s\",\"controller\":true,"
-		   "\"blockOwnerDeletion\":true}",
-		   framework->name, framework->uid);
+	put_owner(out, FRAMEWORK_API_VERSION, "Framework", framework->name, framework->uid);
 }
 
 static void write_owner(const struct framework *framework, const struct owned_kind *kind, struct buf *out)
 {
-	if (!kind->of_attempt) {
+	if (kind->of_attempt)
+		put_owner(out, "v1", "ConfigMap", framework->config_map.name, framework->status.attempt.config_map_uid);
+	else
 		framework_write_owner(framework, out);
-		return;
-	}
-	buf_printf(out,
-		   "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"name\":\"%s\",\"uid\":\"%s\",\"controller\":true,"
-		   "\"blockOwnerDeletion\":true}",
-		   framework->config_map.name, framework->status.attempt.config_map_uid);
 }
 
 void owned_write(const struct framework *framework, const struct call *call, struct buf *out)

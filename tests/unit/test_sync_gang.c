@@ -1,6 +1,7 @@
 /* The PodGroup of spec.gang (CONTRACT.md §4.18, §12.21, §12.22): made before the first Pod of each attempt and kept
  * at the number of Tasks that can still have a Pod. */
 #include "common/framework/names.h"
+#include "reconciler/sync/rules.h"
 #include "tests/unit/gang_world.h"
 
 static void test_made_first(void **state)
@@ -54,6 +55,29 @@ static void test_of_each_scheduler(void **state)
 			       NULL);
 	world_settle(&w);
 	assert_json(json_at(group(&w, "f-0"), "apiVersion"), "'scheduling.k8s.io/v1alpha2'");
+	world_end(&w);
+}
+
+/* What somebody writes into configMapUID becomes the value of a uid, and nothing else. */
+static void test_uid_of_a_status(void **state)
+{
+	struct call call = {.kind = CALL_CREATE_OWNED, .object = SLOT_POD_GROUP, .name = (char *)"f-0"};
+	cleanup_buf struct buf body = {0};
+	cleanup_json json_t *written = NULL;
+	struct world w;
+
+	(void)state;
+	world_begin_of(&w, 1, "", "", VOLCANO);
+	world_settle(&w);
+	mem_replace(&w.framework->status.attempt.config_map_uid, "x\"}],\"finalizers\":[\"y");
+	call.resource = owned_api_resource(API_POD_GROUPS_VOLCANO);
+	owned_write(w.framework, &call, &body);
+	written = json_parse(body.data, body.len, NULL);
+	assert_json(
+		json_at(written, "metadata.ownerReferences"),
+		"[{'apiVersion':'v1','kind':'ConfigMap','name':'f-attempt','uid':'x\\\"}],\\\"finalizers\\\":[\\\"y',"
+		"'controller':true,'blockOwnerDeletion':true}]");
+	assert_null(json_at(written, "metadata.finalizers"));
 	world_end(&w);
 }
 
@@ -442,6 +466,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_made_first),
 		cmocka_unit_test(test_of_each_scheduler),
+		cmocka_unit_test(test_uid_of_a_status),
 		cmocka_unit_test(test_not_asked_for),
 		cmocka_unit_test(test_follows_completion),
 		cmocka_unit_test(test_patch_is_persisted_first),
