@@ -142,14 +142,12 @@ static void put_escaped(struct buf *buf, unsigned char c)
 		buf_printf(buf, "\\u%04x", c);
 }
 
-void buf_json_string_n(struct buf *buf, const char *text, size_t len)
+void buf_json_part(struct buf *buf, const char *text, size_t len)
 {
 	const char *end = text + len;
 	const char *plain = text; /* start of the run that needs no change */
 	const char *at = json_plain_end(text, end);
 
-	buf_reserve(buf, len + 2);
-	buf_putc(buf, '"');
 	while (at < end) {
 		size_t size = (unsigned char)*at < 0x80 ? 0 : utf8_sequence(at, (size_t)(end - at));
 
@@ -165,6 +163,13 @@ void buf_json_string_n(struct buf *buf, const char *text, size_t len)
 		at = json_plain_end(at + size, end);
 	}
 	buf_append(buf, plain, (size_t)(end - plain));
+}
+
+void buf_json_string_n(struct buf *buf, const char *text, size_t len)
+{
+	buf_reserve(buf, len + 2);
+	buf_putc(buf, '"');
+	buf_json_part(buf, text, len);
 	buf_putc(buf, '"');
 }
 

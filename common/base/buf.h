@@ -33,6 +33,8 @@ char *buf_steal(struct buf *buf) __attribute__((returns_nonnull));
  * shorter. */
 void buf_json_string(struct buf *buf, const char *text);
 void buf_json_string_n(struct buf *buf, const char *text, size_t len);
+/* Without the quotes: a part of a string. */
+void buf_json_part(struct buf *buf, const char *text, size_t len);
 /* Appends "name": with a comma before it unless it follows '{' or '['. */
 void buf_json_key(struct buf *buf, const char *name);
 /* … and the '{' or '[' of its value. */

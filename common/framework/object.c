@@ -48,8 +48,8 @@ static size_t meta_room(const struct object_view *view)
 	       room_for(&view->framework_name);
 }
 
-/* Names and uids stand in requests' paths and bodies as they are. The API server has no others (RFC 1123, RFC 9562);
- * they would be somebody's who answers in its place. */
+/* Names stand in requests' paths and bodies as they are. The API server has no others (RFC 1123); they would be
+ * somebody's who answers in its place. */
 static bool is_plain(const char *text)
 {
 	for (; *text != '\0'; text++)
@@ -91,11 +91,6 @@ static int meta_from_view(const struct object_view *view, size_t more, struct ob
 	}
 	if (out->uid[0] == '\0') {
 		error_set(err, "metadata.uid of %s is missing or not a string", out->name);
-		object_meta_free(out);
-		return -1;
-	}
-	if (!is_plain(out->uid)) {
-		error_set(err, "metadata.uid of %s is \"%s\", which is not a valid uid", out->name, out->uid);
 		object_meta_free(out);
 		return -1;
 	}

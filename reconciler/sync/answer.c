@@ -463,10 +463,10 @@ static void write_config_map(const struct framework *framework, struct buf *out)
 	buf_printf(out, ",\"labels\":{\"" FC_FRAMEWORK_NAME "\":\"%s\"}", framework->name);
 	buf_printf(out,
 		   ",\"annotations\":{\"" FC_FRAMEWORK_NAMESPACE "\":\"%s\",\"" FC_FRAMEWORK_NAME
-		   "\":\"%s\",\"" FC_CONFIGMAP_NAME "\":\"%s\",\"" FC_FRAMEWORK_UID
-		   "\":\"%s\",\"" FC_FRAMEWORK_ATTEMPT_ID "\":\"%d\"}",
-		   framework->ns, framework->name, framework->config_map.name, framework->uid,
-		   (int)framework->status.attempt.id);
+		   "\":\"%s\",\"" FC_CONFIGMAP_NAME "\":\"%s\"",
+		   framework->ns, framework->name, framework->config_map.name);
+	buf_json_text(out, FC_FRAMEWORK_UID, framework->uid);
+	buf_printf(out, ",\"" FC_FRAMEWORK_ATTEMPT_ID "\":\"%d\"}", (int)framework->status.attempt.id);
 	buf_puts(out, ",\"finalizers\":[\"foregroundDeletion\"]");
 	buf_puts(out, ",\"ownerReferences\":[");
 	framework_write_owner(framework, out);

@@ -69,7 +69,7 @@ void owned_answered(struct framework *framework, const struct call *call, int64_
 static void put_owner(struct buf *out, const char *version, const char *kind, const char *name, const char *uid)
 {
 	buf_printf(out, "{\"apiVersion\":\"%s\",\"kind\":\"%s\",\"name\":\"%s\"", version, kind, name);
-	buf_json_text(out, "uid", uid); /* also as a status has it, which anybody may have written */
+	buf_json_text(out, "uid", uid); /* of a status, too, which anybody may have written */
 	buf_puts(out, ",\"controller\":true,\"blockOwnerDeletion\":true}");
 }
 
@@ -95,7 +95,9 @@ void owned_write(const struct framework *framework, const struct call *call, str
 		return;
 	}
 	if (call->kind == CALL_PATCH_OWNED) {
-		buf_printf(out, "{\"metadata\":{\"uid\":\"%s\"},\"spec\":", call->uid);
+		buf_puts(out, "{\"metadata\":{");
+		buf_json_text(out, "uid", call->uid);
+		buf_puts(out, "},\"spec\":");
 		kind->write_patch(framework, out);
 		buf_putc(out, '}');
 		return;

@@ -42,8 +42,7 @@ static const struct identity {
 enum { PLACEHOLDER_COUNT = 6, LABEL_COUNT = 3 };
 static const char *const label_names[LABEL_COUNT] = {FC_FRAMEWORK_NAME, FC_TASKROLE_NAME, FC_TASK_INDEX};
 
-/* Puts the value without quotes: none of these needs escaping, being names or UIDs checked as such by the API server.
- */
+/* Puts the value without quotes. Names need no escapes (object.c, spec.c). */
 static void put_identity(struct pod_template *template, const struct identity *identity)
 {
 	struct buf *out = &template->text;
@@ -59,7 +58,7 @@ static void put_identity(struct pod_template *template, const struct identity *i
 	else if (strcmp(identity->name, FC_CONFIGMAP_NAME) == 0)
 		buf_printf(out, "%s-attempt", template->framework_name);
 	else
-		buf_puts(out, template->framework_uid);
+		buf_json_part(out, template->framework_uid, strlen(template->framework_uid));
 }
 
 static const struct identity *find_identity(const char *name)
@@ -97,17 +96,6 @@ static void put_named_value(struct pod_template *template, const char *name)
 
 /* ---- walking the template ---- */
 
-static void put_part(struct pod_template *template, const char *text, size_t len)
-{
-	/* The part of a JSON string: as a whole one, without its quotes. */
-	size_t start = template->text.len;
-
-	buf_json_string_n(&template->text, text, len);
-	memmove(template->text.data + start, template->text.data + start + 1, template->text.len - start - 1);
-	template->text.len -= 2;
-	template->text.data[template->text.len] = '\0';
-}
-
 /* The placeholder that begins at text, or NULL; len: the rest of the string. */
 static const struct identity *placeholder_at(const char *text, size_t len, size_t *size)
 {
@@ -137,12 +125,12 @@ static void put_string(struct pod_template *template, const char *text, size_t l
 			at++;
 			continue;
 		}
-		put_part(template, text, (size_t)(at - text));
+		buf_json_part(&template->text, text, (size_t)(at - text));
 		put_identity(template, identity);
 		at += size;
 		text = at;
 	}
-	put_part(template, text, (size_t)(end - text));
+	buf_json_part(&template->text, text, (size_t)(end - text));
 	buf_putc(&template->text, '"');
 }
 
@@ -210,10 +198,10 @@ static void put_distributed_env(struct pod_template *template, const json_t *env
 		if (json_find(env, "name", var->name) != NULL)
 			continue;
 		buf_printf(out, ",{\"name\":\"%s\",\"value\":\"", var->name);
-		put_part(template, var->before, strlen(var->before));
+		buf_json_part(&template->text, var->before, strlen(var->before));
 		if (var->hole != HOLE_OF_NONE)
 			put_hole(template, var->hole == HOLE_OF_RANK ? HOLE_RANK : HOLE_TASK_INDEX);
-		put_part(template, var->after, strlen(var->after));
+		buf_json_part(&template->text, var->after, strlen(var->after));
 		buf_puts(out, "\"}");
 	}
 }

@@ -2,6 +2,7 @@
 #include "reconciler/sync/podtext.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/buf.h"
 #include "reconciler/sync/podtemplate.h"
@@ -11,6 +12,12 @@ bool pod_template_too_large(struct framework *framework, size_t role)
 	if (framework->templates == NULL)
 		pod_templates_compile(framework);
 	return framework->templates[role]->text.len > POD_BODY_MAX;
+}
+
+/* Anybody may have written the status that it is of. */
+static void put_text(struct buf *out, const char *text)
+{
+	buf_json_part(out, text, strlen(text));
 }
 
 void pod_template_render(struct framework *framework, size_t role, size_t index, struct buf *out)
@@ -33,10 +40,10 @@ void pod_template_render(struct framework *framework, size_t role, size_t index,
 		case HOLE_TASK_INDEX: buf_put_int(out, (int64_t)index); break;
 		case HOLE_POD_NAME: buf_printf(out, "%s-%s-%zu", framework->name, role_status->name, index); break;
 		case HOLE_FRAMEWORK_ATTEMPT_ID: buf_put_int(out, attempt->id); break;
-		case HOLE_FRAMEWORK_ATTEMPT_INSTANCE_UID: buf_puts(out, attempt->instance_uid); break;
-		case HOLE_CONFIGMAP_UID: buf_puts(out, attempt->config_map_uid); break;
-		case HOLE_TASKROLE_UID: buf_puts(out, role_status->instance_uid); break;
-		case HOLE_TASK_UID: buf_puts(out, task->instance_uid); break;
+		case HOLE_FRAMEWORK_ATTEMPT_INSTANCE_UID: put_text(out, attempt->instance_uid); break;
+		case HOLE_CONFIGMAP_UID: put_text(out, attempt->config_map_uid); break;
+		case HOLE_TASKROLE_UID: put_text(out, role_status->instance_uid); break;
+		case HOLE_TASK_UID: put_text(out, task->instance_uid); break;
 		case HOLE_TASK_ATTEMPT_ID: buf_put_int(out, task->attempt.id); break;
 		case HOLE_RANK: buf_put_int(out, template->first_rank + (int64_t)index); break;
 		case HOLE_COUNT: break;

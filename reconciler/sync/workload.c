@@ -154,7 +154,7 @@ static void write_metadata(const struct framework *framework, struct buf *out)
 
 static void write_labels(const struct framework *framework, struct buf *out)
 {
-	buf_printf(out, ",\"" KUEUE_JOB_UID_LABEL "\":\"%s\"", framework->uid);
+	buf_json_text(out, KUEUE_JOB_UID_LABEL, framework->uid);
 }
 
 static void write_spec(const struct framework *framework, struct buf *out)

@@ -164,6 +164,31 @@ static void test_golden(void **state)
 	world_end(&w);
 }
 
+/* What somebody writes into the status becomes the value of a text, and nothing else. */
+static void test_uids_of_a_status(void **state)
+{
+	static const char odd[] = "x\"}],\"y\":[{\"z\":\"\f";
+	cleanup_json json_t *body = NULL;
+	const json_t *annotations;
+	struct world w;
+
+	(void)state;
+	world_begin_of(&w, 1, "", "", "");
+	world_reconcile(&w);
+	mem_replace(&w.framework->status.attempt.instance_uid, odd);
+	mem_replace(&w.framework->status.attempt.config_map_uid, odd);
+	mem_replace(&w.framework->status.attempt.roles[0].instance_uid, odd);
+	mem_replace(&w.framework->status.attempt.roles[0].tasks[0].instance_uid, odd);
+	body = render(&w, 0);
+	annotations = json_at(body, "metadata.annotations");
+	assert_string_equal(json_str(annotations, "FC_FRAMEWORK_ATTEMPT_INSTANCE_UID"), odd);
+	assert_string_equal(json_str(annotations, "FC_CONFIGMAP_UID"), odd);
+	assert_string_equal(json_str(annotations, "FC_TASKROLE_UID"), odd);
+	assert_string_equal(json_str(annotations, "FC_TASK_UID"), odd);
+	assert_string_equal(json_str(json_at(body, "metadata.ownerReferences.0"), "uid"), odd);
+	world_end(&w);
+}
+
 /* ---- placeholders ------------------------------------------------------------------------------------------------ */
 
 static void test_placeholders(void **state)
@@ -455,6 +480,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_golden),
+		cmocka_unit_test(test_uids_of_a_status),
 		cmocka_unit_test(test_placeholders),
 		cmocka_unit_test(test_placeholders_elsewhere),
 		cmocka_unit_test(test_many_braces),
