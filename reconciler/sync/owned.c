@@ -69,7 +69,7 @@ void owned_answered(struct framework *framework, const struct call *call, int64_
 static void put_owner(struct buf *out, const char *version, const char *kind, const char *name, const char *uid)
 {
 	buf_printf(out, "{\"apiVersion\":\"%s\",\"kind\":\"%s\",\"name\":\"%s\"", version, kind, name);
-	buf_json_text(out, "uid", uid); /* of a status, too, which anybody may have written */
+	buf_json_text(out, "uid", uid); /* a ConfigMap's comes from the status, which somebody else may have written */
 	buf_puts(out, ",\"controller\":true,\"blockOwnerDeletion\":true}");
 }
 

@@ -14,7 +14,7 @@ bool pod_template_too_large(struct framework *framework, size_t role)
 	return framework->templates[role]->text.len > POD_BODY_MAX;
 }
 
-/* Anybody may have written the status that it is of. */
+/* A text of the status, which somebody else may have written. */
 static void put_text(struct buf *out, const char *text)
 {
 	buf_json_part(out, text, strlen(text));

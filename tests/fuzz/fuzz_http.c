@@ -85,7 +85,7 @@ static bool take(int fd, struct buf *in)
 	return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
 }
 
-/* A signal (libFuzzer's timer) may end the call, and not the connection. */
+/* A signal (libFuzzer's timer) may interrupt the call; the connection is then made all the same. */
 static void connect_to(int fd, const struct sockaddr_in *address)
 {
 	struct pollfd wait = {.fd = fd, .events = POLLOUT};

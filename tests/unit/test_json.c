@@ -54,8 +54,8 @@ static void test_fractions(void **state)
 	assert_reads("[0.1,0.30000000000000004]", "[0.1,0.30000000000000004]");
 }
 
-/* Texts are those that jansson writes, for every character, but that digits of escapes are lower-case, as those of API
- * servers are. */
+/* Every character is written as jansson writes it, except that the digits of escapes are lower-case, as in API servers'
+ * texts. */
 static void test_like_jansson(void **state)
 {
 	cleanup_json json_t *value = json_object();

@@ -269,7 +269,7 @@ static void test_wrong_types(void **state)
 		"{\"metadata\":{\"name\":\"a b\",\"uid\":\"u\"}}", /* of which no path can be made */
 		"{\"metadata\":{\"name\":\"a/b\",\"uid\":\"u\"}}",
 		"{\"metadata\":{\"name\":\"a?b\",\"uid\":\"u\"}}",
-		"{\"metadata\":{\"name\":\"a\\\"b\",\"uid\":\"u\"}}", /* nor JSON */
+		"{\"metadata\":{\"name\":\"a\\\"b\",\"uid\":\"u\"}}", /* of which no JSON can be made */
 		"{\"metadata\":{\"name\":\"a\",\"namespace\":\"n\\r\\nHost: x\",\"uid\":\"u\"}}",
 	};
 	cleanup_json json_t *odd = parse(

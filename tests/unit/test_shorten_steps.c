@@ -117,8 +117,8 @@ static size_t written_bytes(const struct completion *completion)
 	return text.len + strlen(completion->pod);
 }
 
-/* Others escape less than some writers do. What is cut is never written longer than what they wrote, also as JSON in
- * the text of a status. */
+/* Other programs escape other characters. A cut text is never longer than the text that they wrote: neither by itself,
+ * nor as a part of diagnostics. */
 static void test_others_json(void **state)
 {
 	static const char *const characters[] = {"\x7f",
