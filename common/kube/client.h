@@ -50,7 +50,7 @@ void kube_client_free(struct kube_client *client);
 void kube_client_set_rate(struct kube_client *client, double qps, int burst);
 /* For how many ms answers can wait at little cost, to be handled together (process/gather.h): any number, unless more
  * requests are sent when they come. Then it is a tenth of what calls took lately if calls wait for a place, and 0 while
- * a list is under way, page by page. */
+ * a list is under way, page by page, or a body of more than 64 KiB is being sent: each turn sends a part of it. */
 int kube_client_patience_ms(const struct kube_client *client);
 /* Reads token, CA and certificates again (SIGHUP). */
 void kube_client_reload(struct kube_client *client);

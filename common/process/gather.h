@@ -19,8 +19,9 @@ struct gather {
 };
 
 /* From now on a turn of the loop begins with the first event, if fewer than 1000 / most_ms turns a second were wanted
- * lately; otherwise most_ms after the turn before. While the client's answers are waited for (kube_client_patience_ms),
- * it begins 2 to most_ms after the turn before. Timers are not delayed. The gather must outlive the loop. */
+ * lately; otherwise most_ms after the turn before. While the client's answers are waited for, or it sends a large
+ * body (kube_client_patience_ms), it begins 2 to most_ms after the turn before. Timers are not delayed. The gather must
+ * outlive the loop. */
 void gather_start(struct gather *gather, struct ev_loop *loop, int most_ms);
 /* Another most_ms from now on. */
 void gather_set(struct gather *gather, int most_ms);

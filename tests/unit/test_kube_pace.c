@@ -304,6 +304,28 @@ static void test_patience(void **state)
 	assert_int_equal(kube_client_patience_ms(fixture->client), INT_MAX);
 }
 
+/* Each turn sends a part of a body. If turns waited for other events, a status of 1.5 MB could be sent too late. */
+static void test_patience_large_body(void **state)
+{
+	struct fixture *fixture = *state;
+	cleanup_buf struct buf body = {0};
+
+	while (body.len < 1024 * 1024)
+		buf_puts(&body, "0123456789abcdef");
+	fixture->script = hold;
+	call(fixture, 1, (struct kube_request){.method = "PUT", .body = body.data, .body_len = 64 * 1024});
+	call(fixture, 2, (struct kube_request){.method = "PUT", .body = body.data, .body_len = 32});
+	ev_run(fixture->loop, EVRUN_NOWAIT);
+	assert_int_equal(kube_client_patience_ms(fixture->client), INT_MAX);
+	assert_true(run_until_count(fixture->loop, &fixture->held_count, 2, limit_s));
+	call(fixture, 3, (struct kube_request){.method = "PUT", .body = body.data, .body_len = body.len});
+	ev_run(fixture->loop, EVRUN_NOWAIT);
+	assert_int_equal(fixture->held_count, 2);
+	assert_int_equal(kube_client_patience_ms(fixture->client), 0);
+	assert_true(run_until_count(fixture->loop, &fixture->held_count, 3, limit_s));
+	assert_int_equal(kube_client_patience_ms(fixture->client), INT_MAX);
+}
+
 static void test_low_priority_dropped(void **state)
 {
 	const struct kube_client_options options = {.qps = 0.001, .burst = 1};
@@ -339,6 +361,7 @@ int main(void)
 		client_test(test_rate_change),
 		client_test(test_refusal_costs_nothing),
 		client_test(test_patience),
+		client_test(test_patience_large_body),
 		client_test(test_low_priority_dropped),
 	};
 

@@ -18,6 +18,8 @@
 
 /* A larger answer is cancelled: 10 000 Tasks in one Framework are some MiB. */
 enum { ANSWER_MAX_BYTES = 64 * 1024 * 1024 };
+/* libcurl sends as much of a body in a turn of the loop: the least that it takes, and as much as a TLS record holds. */
+enum { UPLOAD_BYTES = 16 * 1024 };
 /* libcurl handles kept for the next calls; each holds some 20 KiB. */
 enum { IDLE_HANDLES_MAX = 64 };
 

@@ -17,6 +17,8 @@
 enum { DEFAULT_CONNECTIONS = 32 };
 /* Over HTTP/2 calls are streams of one connection; API servers allow 100 to 250 of them. */
 enum { MULTIPLEXED_CALLS = 90 };
+/* A larger body is sent in so many turns of the loop that they do not wait for other events. */
+enum { LARGE_BYTES = 4 * UPLOAD_BYTES };
 /* Events of a storm are worth less than the memory and the budget they would take. */
 enum { LOW_PRIORITY_WAITING_MAX = 1000 };
 /* Connections have a finite life, so that calls spread over the servers behind a balancer again (common/README.md
@@ -338,11 +340,25 @@ static size_t places(const struct kube_client *client)
 	return client->max_connections;
 }
 
+/* Whether a body is on its way that takes many turns of the loop. */
+static bool sends_large(const struct kube_client *client)
+{
+	const struct kube_call *call;
+	curl_off_t sent = 0;
+
+	DL_FOREACH(client->running, call)
+		if (call->request.body_len > LARGE_BYTES &&
+		    curl_easy_getinfo(call->easy, CURLINFO_SIZE_UPLOAD_T, &sent) == CURLE_OK &&
+		    (size_t)sent < call->request.body_len)
+			return true;
+	return false;
+}
+
 int kube_client_patience_ms(const struct kube_client *client)
 {
 	bool waits = client->lanes[LANE_NORMAL] != NULL || client->lanes[LANE_LOW] != NULL;
 
-	if (client->pages > 0)
+	if (client->pages > 0 || sends_large(client))
 		return 0;
 	return waits && client->in_flight >= places(client) ? (int)(client->call_ms * PATIENCE) : INT_MAX;
 }

@@ -8,8 +8,6 @@
 
 /* The bytes that a stream reads at once: events that were gathered (process/gather.h) come together. */
 enum { STREAM_READ_BYTES = 128 * 1024 };
-/* The least that libcurl takes, and as much as a TLS record holds. */
-enum { UPLOAD_BYTES = 16 * 1024 };
 
 /* ---- the server's address ---- */
 
