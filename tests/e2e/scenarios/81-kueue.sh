@@ -21,7 +21,10 @@ run_kueue_quota() {
     start_kueue 5
     start_watcher
     record workloads
-    create "range(7) | fw(\"q\(.)\"; [role(\"a\"; 1; {})]) | $IN_QUEUE"
+    # q0 comes first, so that it has quota, and has it again before those that wait
+    create "fw(\"q0\"; [role(\"a\"; 1; {})]) | $IN_QUEUE"
+    wait_running q0 60
+    create "range(1; 7) | fw(\"q\(.)\"; [role(\"a\"; 1; {})]) | $IN_QUEUE"
     create 'fw("plain"; [role("a"; 1; ends(0; 0))])'
     wait_completed plain 60
     wait_for 60 "5 of them run" pods_run 5
