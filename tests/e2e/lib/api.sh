@@ -165,15 +165,15 @@ def fw($name; $roles): {apiVersion: "frameworkcontroller.microsoft.com/v1", kind
 def ends($seconds; $code): {"run-seconds": $seconds, "exit-code": $code};
 '
 
-# Submits each Framework that the jq program makes.
+# Submits each Framework that the jq program makes. (Of a process substitution, bash 5.2 loses the status now and then.)
 create() { # jq-program [jq arguments...]
-    local program=$1 body
+    local program=$1 bodies body
     shift
+    bodies=$(jq -cn "$@" "$JQ_WORDS $program")
     while read -r body; do
         api POST "$FRAMEWORK_API/namespaces/$NS/frameworks" "$body" >"$RUN/out/$scenario.created" ||
             { cat "$RUN/out/$scenario.created"; return 1; }
-    done < <(jq -cn "$@" "$JQ_WORDS $program")
-    wait "$!" # a program that is wrong makes none
+    done <<<"$bodies"
 }
 
 # Waits until the controller has looked at the present spec; what it did not do by then, it does not do.
