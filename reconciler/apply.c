@@ -115,7 +115,7 @@ static void report_once(struct item *item, bool *reported, const char *reason, c
 
 static void report_compressed(struct item *item)
 {
-	report_once(item, &item->compress_reported, "StatusTooLarge",
+	report_once(item, &item->framework->compress_reported, "StatusTooLarge",
 		    "The status is too large for the API server; the controller stores it compressed");
 }
 
@@ -129,7 +129,7 @@ static void report_shortened(struct item *item)
 /* Only the owner may remove the data that makes the status too large. */
 static void report_refused(struct item *item)
 {
-	report_once(item, &item->refused_reported, "StatusRefused",
+	report_once(item, &item->framework->body_refused_reported, "StatusRefused",
 		    "The status is too large for the API server even with all messages shortened; it is not stored, "
 		    "and the Framework makes no progress. Shorten its annotations, or delete it and create it with "
 		    "fewer Tasks");
@@ -139,14 +139,14 @@ static void report_refused(struct item *item)
  * refused although it is hardly smaller than the one before is retried less and less often. */
 static void write_smaller(struct item *item, const struct kube_answer *answer)
 {
-	size_t before = item->refused_len;
+	size_t before = item->framework->body_refused_len;
 
-	if (!item->compress_always) {
-		item->compress_always = true;
+	if (!item->framework->compress_always) {
+		item->framework->compress_always = true;
 		report_compressed(item);
 		return;
 	}
-	item->refused_len = item->writing_len;
+	item->framework->body_refused_len = item->writing_len;
 	framework_body_refused(item->framework, item->writing_len);
 	if (before > 0 && item->writing_len > before - before / REFUSED_PART) {
 		report_refused(item);
@@ -220,8 +220,8 @@ static void on_written(void *arg, const struct kube_answer *answer)
 		if (answer->http_status / 100 == 2) {
 			cleanup_free char *version = read_version(answer);
 
-			item->refused_len = 0;
-			item->refused_reported = false;
+			item->framework->body_refused_len = 0;
+			item->framework->body_refused_reported = false;
 			if (version != NULL) {
 				backoff_reset(&item->writes);
 				item->conflicted = false;
@@ -257,7 +257,8 @@ static void start_write(struct item *item)
 		.server_timeout = true,
 	};
 
-	if (framework_status_body(framework, item->compress_always ? COMPRESS_ALWAYS : reconciler->compress, &body) &&
+	if (framework_status_body(framework, item->framework->compress_always ? COMPRESS_ALWAYS : reconciler->compress,
+				  &body) &&
 	    reconciler->compress == COMPRESS_NEVER)
 		report_compressed(item);
 	if (framework->shortened)

@@ -77,14 +77,10 @@ struct item {
 	int64_t writing_since_ms; /* boot clock */
 	size_t writing_len;       /* of its body */
 	struct request_backoff writes;
-	bool conflicted;        /* a write was a conflict (409), and no write has succeeded since */
-	bool write_unsure;      /* the last write failed: read before writing again */
-	char *held;             /* an event of the Framework that waits for the answer to the write; NULL: none */
-	char *read_uid;         /* uid of the Framework that this read is about, or the last one was */
-	bool compress_always;   /* the server found the status too large */
-	bool compress_reported; /* an Event has reported that its status is compressed although not configured */
-	size_t refused_len;     /* length of the last compressed body that was too large as well; 0: none was */
-	bool refused_reported;  /* an Event has reported that no body is small enough */
+	bool conflicted;   /* a write was a conflict (409), and no write has succeeded since */
+	bool write_unsure; /* the last write failed: read before writing again */
+	char *held;        /* an event of the Framework that waits for the answer to the write; NULL: none */
+	char *read_uid;    /* uid of the Framework that this read is about, or the last one was */
 
 	UT_hash_handle hh; /* by key */
 	struct item *next_orphan;

@@ -13,14 +13,14 @@
 #include "reconciler/sync/podtemplate.h"
 #include "reconciler/sync/rules.h"
 
-static void set_problem(struct framework *framework, const char *problem)
+/* Each problem is reported once, until there is another one or none. */
+static void report_problem(struct framework *framework, const char *former)
 {
-	if (problem != NULL && (framework->problem == NULL || strcmp(framework->problem, problem) != 0)) {
-		log_error("[%s/%s]: the controller does not act on this Framework: %s", framework->ns, framework->name,
-			  problem);
-		framework->problem_reported = false;
-	}
-	mem_replace(&framework->problem, problem);
+	if (framework->problem == NULL || (former != NULL && strcmp(former, framework->problem) == 0))
+		return;
+	log_error("[%s/%s]: the controller does not act on this Framework: %s", framework->ns, framework->name,
+		  framework->problem);
+	framework->problem_reported = false;
 }
 
 /* The tree of a part, whatever error there was is *err; NULL when the part is not there. */
@@ -74,16 +74,16 @@ static void take_spec(struct framework *framework, const struct json_span *part)
 	framework->managed_by_others = framework_spec_managed_by_others(spec);
 	if (framework->managed_by_others) { /* whatever the rest of it says */
 		framework_forget(framework);
-		set_problem(framework, NULL);
+		mem_replace(&framework->problem, NULL);
 		return;
 	}
 	if ((spec == NULL && part->at != NULL) || read_spec(framework, spec, &read, &err) < 0) {
-		set_problem(framework, err.message);
+		mem_replace(&framework->problem, err.message);
 		return;
 	}
 	framework_spec_free(&framework->spec);
 	framework->spec = read;
-	set_problem(framework, NULL);
+	mem_replace(&framework->problem, NULL);
 }
 
 static void take_status(struct framework *framework, const struct json_span *part)
@@ -93,13 +93,13 @@ static void take_status(struct framework *framework, const struct json_span *par
 	struct framework_status read;
 
 	if (status == NULL && part->at != NULL) {
-		set_problem(framework, err.message);
+		mem_replace(&framework->problem, err.message);
 		return;
 	}
 	if (!framework_status_present(status))
 		return;
 	if (framework_status_parse(status, &read, &err) < 0) {
-		set_problem(framework, err.message);
+		mem_replace(&framework->problem, err.message);
 		return;
 	}
 	framework_adopt_status(framework, &read);
@@ -247,6 +247,7 @@ static bool is_news_of(const struct framework *framework, const struct object_me
 bool framework_observe(struct framework *framework, const struct object_parts *object, enum observed_by by)
 {
 	const struct object_meta *meta = &object->meta;
+	cleanup_free char *former_problem = NULL;
 	bool fresh;
 
 	if (!is_news_of(framework, meta))
@@ -262,11 +263,15 @@ bool framework_observe(struct framework *framework, const struct object_parts *o
 		backoff_reset(&framework->creates); /* the cause of a refusal may have been corrected */
 		backoff_reset(&framework->owned_calls);
 	}
+	if (meta->deletion_time != framework->deletion_time)
+		framework->sweep = true; /* the delays of Tasks end */
 	framework->generation = meta->generation;
 	framework->deletion_time = meta->deletion_time;
 	free(framework->metadata_text);
 	framework->metadata_text = mem_strndup(object->metadata.at, object->metadata.len);
 	kueue_take_metadata(framework, &object->metadata);
+	if (framework->problem != NULL)
+		former_problem = mem_strdup(framework->problem);
 	take_spec(framework, &object->spec);
 	if (framework->managed_by_others)
 		return true;
@@ -278,6 +283,7 @@ bool framework_observe(struct framework *framework, const struct object_parts *o
 		check_status(framework, &object->status);
 	else
 		check_marks(framework, &object->status);
+	report_problem(framework, former_problem);
 	return true;
 }
 

@@ -400,6 +400,20 @@ struct framework *framework_new(const char *ns, const char *name)
 	return framework;
 }
 
+/* A namesake has Events of its own, and a status of its own size. */
+static void forget_reports(struct framework *framework)
+{
+	framework->compress_always = false;
+	framework->compress_reported = false;
+	framework->body_refused_len = 0;
+	framework->body_refused_reported = false;
+	framework->too_many_reported = 0;
+	mem_replace(&framework->refused, NULL);
+	framework->refused_again_ms = 0;
+	for (int i = 0; i < OWNED_KINDS; i++)
+		framework->owned_work[i].reported_ms = 0;
+}
+
 void framework_forget(struct framework *framework)
 {
 	free_role_work(framework);
@@ -412,6 +426,7 @@ void framework_forget(struct framework *framework)
 	framework->written = framework->version;
 	pace_forget(framework);
 	framework->retention_sent = false;
+	forget_reports(framework);
 	fence_forget(framework);
 	backoff_reset(&framework->creates);
 	backoff_reset(&framework->others);

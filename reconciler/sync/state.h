@@ -205,6 +205,11 @@ struct framework {
 	bool shortened_reported; /* … by an Event */
 	size_t text_bytes;       /* of diagnostics and pod details, at most */
 	size_t status_max;       /* of a body that the server is known to take; 0: it has refused none */
+	/* The same in all attempts (apply.c). */
+	bool compress_always;       /* the server found the status too large */
+	bool compress_reported;     /* an Event has reported that it is compressed although not configured */
+	size_t body_refused_len;    /* length of the last compressed body that was too large as well; 0: none was */
+	bool body_refused_reported; /* an Event has reported that no body is small enough */
 
 	struct slot config_map;
 	char *config_map_end;           /* the version where it went out of sight; NULL: not known, or it is seen */

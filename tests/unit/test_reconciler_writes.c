@@ -305,6 +305,47 @@ static void refused_bodies_shrink(void **state)
 	assert_true(find_call(world, "PUT ") == world->call_count);
 }
 
+static void show_text(struct world *world, const char *text)
+{
+	assert_true(store_text(&world->reconciler, KIND_FRAMEWORK, SHARD, text, strlen(text)));
+	run_all(world);
+}
+
+/* Its former ConfigMap keeps what is known of the name; how large its predecessor's status was says nothing of a
+ * namesake. */
+static void namesakes_are_not_compressed(void **state)
+{
+	static const char config_map[] =
+		"{\"metadata\":{\"namespace\":\"ns\",\"name\":\"f-attempt\",\"uid\":\"c\",\"resourceVersion\":"
+		"\"8\",\"labels\":{\"FC_FRAMEWORK_NAME\":\"f\"}}}";
+	const struct bus_absent absent = {.ns = (char *)"ns",
+					  .name = (char *)"f",
+					  .uid = (char *)"u-f",
+					  .resource_version = (char *)"900",
+					  .framework_name = (char *)"f",
+					  .deleting = true};
+	struct world *world = *state;
+	cleanup_free char *namesake = framework_text("f", 1000, 1);
+
+	strstr(namesake, "u-f")[2] = 'g';
+	world->lease_ms = 60000;
+	world_grant(world, SHARD);
+	show_framework(world, "f", SHARD, 1);
+	assert_true(store_text(&world->reconciler, KIND_CONFIG_MAP, SHARD, config_map, strlen(config_map)));
+	run_all(world);
+	refuse(world, find_call(world, "PUT "), false);
+	assert_non_null(strstr(world->calls[find_call(world, "PUT ")].body, "taskRoleStatusesCompressed"));
+	store_absent(&world->reconciler, KIND_FRAMEWORK, SHARD, &absent);
+	world_answer(world, find_call(world, "PUT "), 404, "");
+	run_all(world);
+	assert_non_null(world->reconciler.items);
+	show_text(world, namesake);
+	world_answer(world, find_call(world, "GET "), 200, namesake);
+	run_all(world);
+	assert_true(find_call(world, "PUT ") < world->call_count);
+	assert_null(strstr(world->calls[find_call(world, "PUT ")].body, "taskRoleStatusesCompressed"));
+}
+
 /* The same Framework with the status that a write sends, at another version. */
 static char *written_text(const struct request *write, int version)
 {
@@ -314,12 +355,6 @@ static char *written_text(const struct request *write, int version)
 
 	json_object_set(object, "status", json_object_get(sent, "status"));
 	return json_text(object);
-}
-
-static void show_text(struct world *world, const char *text)
-{
-	assert_true(store_text(&world->reconciler, KIND_FRAMEWORK, SHARD, text, strlen(text)));
-	run_all(world);
 }
 
 /* An event that comes before the answer to a write causes no reconcile, and nothing when the answer says the same. What
@@ -378,6 +413,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_end_waits_for_writes, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(the_end_needs_a_lease, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(refused_bodies_shrink, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(namesakes_are_not_compressed, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(events_wait_for_the_answer, world_set_up, world_tear_down),
 	};
 

@@ -163,6 +163,25 @@ static void test_cut_short(void **state)
 	}
 }
 
+/* Nothing else may happen for as long: another finalizer keeps the Framework, and its ConfigMap stays. */
+static void test_cut_short_by_deletion(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin_of(&w, 2, "", ",'retryPolicy':{'maxRetryCount':-2,'backoff':{'initialSec':500}}", "");
+	world_settle(&w);
+	world_pod_phase(&w, "f-a-0", "Running");
+	world_pod_exit(&w, "f-a-1", 3, "");
+	world_settle(&w);
+	assert_task(&w, 0, 1, STATE_ATTEMPT_COMPLETED);
+	world_mark_deleting(&w, w.object, 0);
+	world_tell_framework(&w);
+	world_settle(&w);
+	assert_int_equal(world_task(&w, 0, 1)->retry.total, 1);
+	world_end(&w);
+}
+
 /* Once the delay is stored the retry happens after it, whatever the spec says then; a Framework without it waits not.
  */
 static void test_spec_changes(void **state)
@@ -241,6 +260,7 @@ int main(void)
 		cmocka_unit_test(test_suspended_after_long),
 		cmocka_unit_test(test_task),
 		cmocka_unit_test(test_cut_short),
+		cmocka_unit_test(test_cut_short_by_deletion),
 		cmocka_unit_test(test_spec_changes),
 		cmocka_unit_test(test_conflict),
 		cmocka_unit_test(test_role_gone),

@@ -526,6 +526,31 @@ static void test_malformed(void **state)
 	world_end(&w);
 }
 
+/* Not again at each change of something else. */
+static void test_unreadable_status(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	world_create_framework(&w, "{'taskRoles':[{'name':'a','taskNumber':1}]}", "{'state':'Nonsense'}");
+	world_settle(&w);
+	assert_contains(w.events.data, "Malformed: ");
+	world_clear_log(&w);
+	json_object_set_new(json_object_get(w.object, "metadata"), "annotations", json_of("{'x':'1'}"));
+	world_stamp(&w, w.object);
+	world_tell_framework(&w);
+	world_settle(&w);
+	assert_int_equal(w.events.len, 0);
+	json_object_set_new(w.object, "status", json_of("{'state':'Humbug'}"));
+	world_stamp(&w, w.object);
+	world_tell_framework(&w);
+	world_settle(&w);
+	assert_contains(w.events.data, "Humbug");
+	assert_int_equal(w.writes, 0);
+	world_end(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -545,6 +570,7 @@ int main(void)
 		cmocka_unit_test(test_retention),
 		cmocka_unit_test(test_deleting_framework),
 		cmocka_unit_test(test_malformed),
+		cmocka_unit_test(test_unreadable_status),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
