@@ -19,6 +19,8 @@
 #include "common/kube/page.h"
 
 enum {
+	BUSY_MAX = 10,
+	BUSY_NOTED_MS = 5 * 1000,
 	EXPIRED_MAX = 3 /* tokens of a list, in a row */,
 	REQUEST_TIMEOUT_MS = 60 * 1000,
 	SIGN_IN_MS = 15 * 60 * 1000, /* for a person; a device code lives so long */
@@ -191,6 +193,24 @@ static enum cli_fate fate_of(const struct kube_answer *answer)
 	return answer->sent && (answer->failure != KUBE_OK || answer->http_status >= 500) ? CLI_UNKNOWN : CLI_REFUSED;
 }
 
+/* A server that is busy (429 with Retry-After) has done nothing: it is asked again, as often as client-go does. */
+static void ask(struct cli *cli, const struct kube_request *request, struct kube_answer *answer)
+{
+	int64_t wait_ms;
+
+	for (int tries = 0;; tries++) {
+		kube_client_call_wait(cli->client, request, answer);
+		wait_ms = answer->retry_after_ms;
+		if (answer->http_status != 429 || wait_ms < 0 || tries == BUSY_MAX)
+			return;
+		kube_answer_free(answer);
+		if (wait_ms >= BUSY_NOTED_MS)
+			cli_note(cli, "the API server is busy, and wants to be asked again in %lld s",
+				 (long long)wait_ms / 1000);
+		cli_pause(cli, wait_ms);
+	}
+}
+
 static int call(struct cli *cli, const struct kube_request *request, struct kube_answer *answer, struct error *err)
 {
 	int code = cli_connect(cli, err);
@@ -198,7 +218,7 @@ static int call(struct cli *cli, const struct kube_request *request, struct kube
 	cli->fate = CLI_REFUSED;
 	if (code != 0)
 		return code;
-	kube_client_call_wait(cli->client, request, answer);
+	ask(cli, request, answer);
 	cli->fate = fate_of(answer);
 	code = judge(answer, err);
 	if (code != 0)
@@ -297,7 +317,7 @@ static void ask_page(struct cli *cli, const struct paging *paging, struct kube_a
 	if (paging->more != NULL)
 		cli_put_query(&url, "continue", paging->more);
 	request.path = url.data;
-	kube_client_call_wait(cli->client, &request, answer);
+	ask(cli, &request, answer);
 }
 
 /* Whether the page is to be asked for again: in halves, or with the token that the server gives for an expired one. */

@@ -14,8 +14,9 @@ static int check_arguments(struct cli *cli, const struct command *command, struc
 	struct options *options = &cli->options;
 
 	if (options->argument_count < command->least || options->argument_count > command->most)
-		return error_set(err, "%s: found %zu arguments, expected %s", command->name, options->argument_count,
-				 command->arguments);
+		return error_set(err, "%s: found %zu argument%s, expected %s", command->name, options->argument_count,
+				 options->argument_count == 1 ? "" : "s",
+				 command->most == 0 ? "none" : command->arguments);
 	for (size_t i = 0; i < options->argument_count && i < command->names; i++) {
 		options->arguments[i] = (char *)framework_argument(options->arguments[i], err);
 		if (options->arguments[i] == NULL)

@@ -85,12 +85,12 @@ static int create_next(struct cli *cli, struct retry *retry, struct error *err)
 	bool taken;
 
 	for (unsigned n = 1; n <= NAMES_TRIED; n++) {
-		int code = create(cli, retry, retry_name(retry->from, n, name), &taken, err);
+		int code = create(cli, retry, retry_name(retry->old, n, name), &taken, err);
 
 		if (!taken)
 			return code;
 	}
-	error_set(err, "%s to %s exist: choose another one with --name", retry_name(retry->from, 1, name), name);
+	error_set(err, "%s to %s exist: choose another one with --name", retry_name(retry->old, 1, name), name);
 	return CLI_FAILED;
 }
 

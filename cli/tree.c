@@ -7,6 +7,8 @@
 #include "cli/view/tree.h"
 #include "common/base/mem.h"
 
+enum { AGAIN_MS = 2000 };
+
 /* The glyphs before a child: those of its branch, and those before its own children. */
 struct glyphs {
 	const char *branch, *last, *line, *blank;
@@ -51,7 +53,8 @@ static void print_node(struct out *out, const struct tree_node *node, const stru
 	}
 }
 
-static int print_tree(struct cli *cli)
+/* A failure that was the last one as well (`before`) is not said again. */
+static int print_tree(struct cli *cli, int before)
 {
 	const struct options *options = &cli->options;
 	struct out *out = &cli->out;
@@ -62,7 +65,7 @@ static int print_tree(struct cli *cli)
 
 	if (code != 0) {
 		loaded_free(&loaded);
-		return cli_complain(cli, code, &err);
+		return code == before ? code : cli_complain(cli, code, &err);
 	}
 	tree_build(&loaded.inquiry, options->all_tasks, out->ascii_glyphs, &root);
 	if (options->output == OUTPUT_JSON || options->output == OUTPUT_YAML) {
@@ -81,7 +84,7 @@ static int print_tree(struct cli *cli)
 	return CLI_DONE;
 }
 
-/* Again for each change of the Framework. */
+/* Again for each change of the Framework, and until it can be read. */
 static bool on_change(struct cli *cli, void *arg)
 {
 	int *code = arg;
@@ -90,7 +93,8 @@ static bool on_change(struct cli *cli, void *arg)
 		out_measure(&cli->out);
 		out_clear_screen(&cli->out);
 	}
-	*code = print_tree(cli);
+	for (*code = print_tree(cli, CLI_DONE); *code == CLI_FAILED; *code = print_tree(cli, CLI_FAILED))
+		cli_pause(cli, AGAIN_MS);
 	if (!cli->out.terminal)
 		out_end_line(&cli->out);
 	return *code == CLI_DONE && out_flush(&cli->out) == 0;
@@ -102,7 +106,7 @@ int command_tree(struct cli *cli)
 	struct error err;
 
 	if (!cli->options.watch)
-		return print_tree(cli);
+		return print_tree(cli, CLI_DONE);
 	followed = cli_connect(cli, &err);
 	if (followed == 0)
 		followed = follow_framework(cli, cli->options.arguments[0], on_change, &code, &err);

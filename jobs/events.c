@@ -188,10 +188,10 @@ static void write_event(struct buf *out, const struct job_events *events, const 
 	char now[TIME_RFC3339_SIZE];
 
 	time_format_rfc3339(clock_wall_ms() / 1000, now);
-	buf_printf(out,
-		   "{\"apiVersion\":\"v1\",\"kind\":\"Event\",\"metadata\":{\"name\":\"%s\",\"namespace\":\"%s\"},"
-		   "\"involvedObject\":{\"apiVersion\":\"%s\",\"kind\":\"%s\"",
-		   name, job->ns, names->api_version, names->kind);
+	buf_puts(out, "{\"apiVersion\":\"v1\",\"kind\":\"Event\",\"metadata\":{");
+	buf_json_text(out, "name", name);
+	buf_json_text(out, "namespace", job->ns);
+	buf_printf(out, "},\"involvedObject\":{\"apiVersion\":\"%s\",\"kind\":\"%s\"", names->api_version, names->kind);
 	buf_json_text(out, "name", job->name);
 	buf_json_text(out, "namespace", job->ns);
 	buf_json_text(out, "uid", job->uid);

@@ -7,6 +7,8 @@ const rows = document.getElementById('rows');
 const form = document.getElementById('filter');
 let view = document.getElementById('view');
 let since = view ? view.dataset.version : '0';
+let lost = null; // why the server does not hear of changes
+let failure = null; // why the Framework could not be read: its page stays as it was
 let heard = false; // since the last failure: the first answer does not wait for a change
 let asking; // the request that waits: aborted by a new filter, and while nobody sees the page
 
@@ -21,6 +23,11 @@ const query = () => (form ? new URLSearchParams(new FormData(form)) : new URLSea
 function say(text, lost) {
   if (live.textContent !== text) live.textContent = text;
   live.classList.toggle('lost', lost);
+}
+
+function sayLive() {
+  const why = lost ?? failure;
+  say(why === null ? 'live' : `${why}. This is what the API server said last.`, why !== null);
 }
 
 const seen = () => document.visibilityState === 'visible' ? Promise.resolve() : new Promise((done) => {
@@ -90,6 +97,8 @@ async function putFramework() {
   const answer = await fetch(location.href);
   const fresh = parse(await answer.text());
   const now = fresh.getElementById('view');
+  failure = view && !now && answer.status !== 404 ? fresh.querySelector('#main .bad').textContent.replace(/\.$/, '') : null;
+  if (failure) return;
   if (!now || !view) {
     document.getElementById('main').replaceChildren(...fresh.getElementById('main').childNodes);
     view = document.getElementById('view');
@@ -121,7 +130,8 @@ async function ask() {
   else if (any) await putFramework();
   since = news.version;
   heard = true;
-  say(news.lost === null ? 'live' : `${news.lost}. This is what the API server said last.`, news.lost !== null);
+  lost = news.lost;
+  sayLive();
 }
 
 async function follow() {
@@ -142,7 +152,8 @@ async function look() {
   for (;;) {
     await sleep(LOOK_MS);
     await seen();
-    if (view && view.dataset.over !== 'true') await putFramework().catch(() => {});
+    if (view && view.dataset.over === 'true' && !failure) continue;
+    await putFramework().then(() => { if (heard) sayLive(); }, () => {});
   }
 }
 
@@ -156,5 +167,5 @@ if (form) {
   form.addEventListener('submit', (event) => { event.preventDefault(); filter(); });
   form.addEventListener('input', () => { clearTimeout(typing); typing = setTimeout(filter, 150); });
 }
-if (view || !rows) follow();
-if (!rows && view) look();
+follow();
+if (!rows) look();

@@ -41,23 +41,40 @@ void retry_set_mark(json_t *object, const char *mark)
 	json_object_set_new(json_object_get(meta, "annotations"), RETRY_MARK, json_string(mark));
 }
 
-bool retry_has_mark(const json_t *object, const char *mark)
+static const char *mark_of(const json_t *object)
 {
-	return strcmp(view_text(json_path(object, "metadata", "annotations", NULL), RETRY_MARK), mark) == 0;
+	return view_text(json_path(object, "metadata", "annotations", NULL), RETRY_MARK);
 }
 
-char *retry_name(const char *name, unsigned n, char out[RETRY_NAME_SIZE])
+bool retry_has_mark(const json_t *object, const char *mark)
 {
-	size_t len = strlen(name), digits = len;
-	unsigned long before = 0;
-	char suffix[24];
+	return strcmp(mark_of(object), mark) == 0;
+}
 
+/* How much of the name is that of the first try, and in *number the number after it; all of it, and 0: it is the first
+ * one. Users number their Frameworks, too: only the mark says that "worker2" is not the first one. */
+static size_t first_try(const json_t *framework, const char *name, unsigned long *number)
+{
+	const char *mark = mark_of(framework);
+	size_t len = strlen(name), digits = len, from = strcspn(mark, "/");
+
+	*number = 0;
 	while (digits > 0 && isdigit((unsigned char)name[digits - 1]))
 		digits--;
-	if (digits > 1 && digits < len && len - digits < 6 && name[digits - 1] == 'r') {
-		before = strtoul(name + digits, NULL, 10);
-		len = digits - 1;
-	}
+	if (digits < 2 || digits == len || len - digits > 5 || name[digits - 1] != 'r' ||
+	    strncmp(mark, name, digits - 1) != 0 || (from == len && strncmp(mark, name, len) == 0))
+		return len;
+	*number = strtoul(name + digits, NULL, 10);
+	return digits - 1;
+}
+
+char *retry_name(const json_t *framework, unsigned n, char out[RETRY_NAME_SIZE])
+{
+	const char *name = view_text(json_object_get(framework, "metadata"), "name");
+	unsigned long before;
+	size_t len = first_try(framework, name, &before);
+	char suffix[24];
+
 	snprintf(suffix, sizeof(suffix), "r%lu", before + n);
 	if (len + strlen(suffix) >= RETRY_NAME_SIZE)
 		len = RETRY_NAME_SIZE - 1 - strlen(suffix);

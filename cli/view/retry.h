@@ -18,7 +18,8 @@ json_t *retry_object(const json_t *framework, const char *name);
 #define RETRY_MARK FRAMEWORK_GROUP "/retry"
 void retry_set_mark(json_t *object, const char *mark);
 bool retry_has_mark(const json_t *object, const char *mark);
-/* A name for the n-th try, n from 1 on: "hello" gives "hellor1", "hellor4" gives "hellor5" for n = 1. Returns out. */
-char *retry_name(const char *name, unsigned n, char out[RETRY_NAME_SIZE]);
+/* A name for the n-th try, n from 1 on: "hello" gives "hellor1", and "hellor4" gives "hellor5" for n = 1 if its mark
+ * says that it is a retry of "hello" or another one of these. Returns out. */
+char *retry_name(const json_t *framework, unsigned n, char out[RETRY_NAME_SIZE]);
 
 #endif

@@ -250,6 +250,69 @@ static void test_watch_retried(void **state)
 	end(&w);
 }
 
+/* ---- a server that is busy or fails for a moment ------------------------------------------------------------------
+ */
+
+static void serve_busy(struct world *w, struct http_conn *conn)
+{
+	if (w->asked++ % 2 == 0)
+		http_reply(conn, 429, "Retry-After: 1\r\n", "");
+	else if (strcmp(conn->path, FRAMEWORKS "/hello") == 0)
+		reply(conn, 200, FRAMEWORK("hello", "AttemptRunning"));
+	else
+		reply(conn, 200, LIST(FRAMEWORK("hello", "AttemptRunning")));
+}
+
+static void serve_too_busy(struct world *w, struct http_conn *conn)
+{
+	w->asked++;
+	http_reply(conn, 429, "", "");
+}
+
+/* It is asked again when it says when, and only then. */
+static void test_busy(void **state)
+{
+	struct world w;
+
+	(void)state;
+	for (size_t named = 0; named < 2; named++) {
+		begin(&w, serve_busy);
+		assert_int_equal(run(&w, "list", "-o=name", named == 1 ? "hello" : NULL, NULL), CLI_DONE);
+		assert_int_equal(w.asked, 2);
+		assert_string_equal(w.err, "");
+		end(&w);
+	}
+	begin(&w, serve_too_busy);
+	assert_int_equal(run(&w, "list", NULL), CLI_FAILED);
+	assert_int_equal(w.asked, 1);
+	end(&w);
+}
+
+static void serve_shortly_away(struct world *w, struct http_conn *conn)
+{
+	if (strstr(conn->path, "/pods") != NULL && w->asked++ < 2)
+		reply(conn, 503, UNAVAILABLE);
+	else if (strcmp(conn->path, FRAMEWORKS "/hello") == 0 && w->asked > 3)
+		reply(conn, 404, NOT_FOUND);
+	else
+		serve_failing_watch(w, conn);
+}
+
+/* What -w follows is shown as soon as it can be read again, and one line says why it cannot. */
+static void test_tree_read_again(void **state)
+{
+	struct world w;
+
+	(void)state;
+	watch_failure = (struct watch_failure){FRAMEWORKS, 503, 3};
+	begin(&w, serve_shortly_away);
+	assert_int_equal(run(&w, "tree", "hello", "-w", NULL), CLI_ABSENT);
+	assert_contains(w.out, "hello  Running");
+	assert_contains(w.err, "kubectl framework: the API server answers 503 (ServiceUnavailable): shut down\n");
+	assert_null(strstr(strstr(w.err, "answers 503") + 1, "answers 503"));
+	end(&w);
+}
+
 /* ---- an end that the controller has yet to note ------------------------------------------------------------------ */
 
 #define RUNS                                                                                                           \
@@ -462,6 +525,7 @@ int main(void)
 		cmocka_unit_test(test_list_several),  cmocka_unit_test(test_wait_once),
 		cmocka_unit_test(test_bad_selector),  cmocka_unit_test(test_refused_watch),
 		cmocka_unit_test(test_watch_retried), cmocka_unit_test(test_scale_lost),
+		cmocka_unit_test(test_busy),          cmocka_unit_test(test_tree_read_again),
 		cmocka_unit_test(test_many_logs),     cmocka_unit_test(test_late_status),
 		cmocka_unit_test(test_leases),
 	};

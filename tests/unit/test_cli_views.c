@@ -371,6 +371,15 @@ static void test_wishes(void **state)
 
 /* ---- retry ------------------------------------------------------------------------------------------------------- */
 
+static json_t *named(const char *name, const char *mark)
+{
+	json_t *object = json_pack("{s:{s:s}}", "metadata", "name", name);
+
+	if (mark != NULL)
+		retry_set_mark(object, mark);
+	return object;
+}
+
 static void test_retry(void **state)
 {
 	cleanup_json json_t *f = cli_json(
@@ -382,20 +391,36 @@ static void test_retry(void **state)
 		"'namespace':'ns','labels':{'l':'1'},'annotations':{'a':'b'}},'spec':{'description':'d'}}");
 	cleanup_json json_t *found = retry_object(f, "g");
 	cleanup_free char *text = json_text(found);
+	static const struct {
+		const char *name, *mark;
+		unsigned n;
+		const char *next;
+	} names[] = {
+		{"hello", NULL, 1, "hellor1"},
+		{"hellor4", "hello/u", 1, "hellor5"},
+		{"hellor4", "hellor3/u", 3, "hellor7"},
+		{"train2", "train/u", 1, "train2r1"},
+		{"r1", "r1/u", 1, "r1r1"},
+		{"worker2", NULL, 1, "worker2r1"},
+		{"worker2", "worker2/u", 1, "worker2r1"}, /* by --replace */
+		{"worker2", "base/u", 1, "worker2r1"},    /* by --name */
+	};
 	char name[RETRY_NAME_SIZE], longest[RETRY_NAME_SIZE];
 
 	(void)state;
 	if (!json_equal(found, expected))
 		fail_msg("found %s", text);
 	assert_non_null(json_path(f, "spec", "executionType", NULL)); /* the old one is not changed */
-	assert_string_equal(retry_name("hello", 1, name), "hellor1");
-	assert_string_equal(retry_name("hellor4", 1, name), "hellor5");
-	assert_string_equal(retry_name("hellor4", 3, name), "hellor7");
-	assert_string_equal(retry_name("train2", 1, name), "train2r1");
-	assert_string_equal(retry_name("r1", 1, name), "r1r1");
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		cleanup_json json_t *tried = named(names[i].name, names[i].mark);
+
+		assert_string_equal(retry_name(tried, names[i].n, name), names[i].next);
+	}
 	memset(longest, 'x', 63);
 	longest[63] = '\0';
-	retry_name(longest, 12, name);
+	json_decref(expected);
+	expected = named(longest, NULL);
+	retry_name(expected, 12, name);
 	assert_int_equal(strlen(name), 63);
 	assert_string_equal(name + 59, "xr12");
 }

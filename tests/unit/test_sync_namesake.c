@@ -1,5 +1,5 @@
-/* A Framework is replaced before all objects of the former one have gone: what its predecessor's Events have told is told
- * again (CONTRACT.md §2.2, §12.23). */
+/* A Framework is replaced before all objects of the former one have gone: what its predecessor's Events have told is
+ * told again (CONTRACT.md §2.2, §12.23). */
 #include "tests/unit/gang_world.h"
 
 static void replace(struct world *w, const char *spec)
