@@ -9,7 +9,9 @@
  * older than all. <0, 0, >0. */
 int version_compare(const char *a, const char *b);
 
-enum { VERSION_SIZE = 40, VERSION_SETTLED_MS = 60 * 1000 };
+/* VERSION_SETTLED_MS: longer than a watch can stand still without being noticed (common/kube/reflector_watch.c), so
+ * that a watcher whose view is so old has not just waited. */
+enum { VERSION_SIZE = 40, VERSION_SETTLED_MS = 11 * 60 * 1000 };
 
 /* The newest version that a process has met, and what it was some time ago; {0} to begin with. A server whose answers
  * fall behind that has lost writes: its store was restored from a backup. */

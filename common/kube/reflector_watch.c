@@ -12,6 +12,8 @@
 
 /* The server ends a watch after this time, which we choose; our own deadline is a little longer. */
 enum { WATCH_MIN_S = 300, WATCH_MAX_S = 600, WATCH_SLACK_S = 30 };
+
+_Static_assert((WATCH_MAX_S + WATCH_SLACK_S) * 1000 < VERSION_SETTLED_MS, "a silent watch is no restored store");
 /* Servers that send bookmarks do so every minute: once one came, this much silence means a dead stream. */
 enum { WATCH_IDLE_MS = 150 * 1000 };
 /* A new watch that is not answered: after the first time we no longer count as live, after the second we give up. */

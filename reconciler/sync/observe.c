@@ -216,6 +216,13 @@ static bool is_dead(const struct slot *slot, const struct object_meta *meta)
 	       version_compare(meta->resource_version, slot->gone_version) < 0;
 }
 
+/* Whether the object was seen at a newer version than that: then it did not end there. */
+static bool seen_after(const struct slot *slot, const char *uid, const char *version)
+{
+	return slot->meta != NULL && strcmp(slot->meta->uid, uid) == 0 &&
+	       version_compare(slot->meta->resource_version, version) > 0;
+}
+
 /* Only of what may be there. */
 static void set_unseen(struct slot *slot)
 {
@@ -451,7 +458,7 @@ void framework_observe_gone(struct framework *framework, enum object_kind kind, 
 		mem_replace(&framework->config_map_end, uid[0] == '\0' ? NULL : version);
 	known = slot->meta != NULL && !slot_lost(framework, slot) &&
 		version_compare(slot->meta->resource_version, version) <= 0;
-	if (certain && uid[0] != '\0')
+	if (certain && uid[0] != '\0' && !seen_after(slot, uid, version))
 		slot_gone(slot, uid, version);
 	if (known && slot->meta != NULL) {
 		/* Lists and streams lack objects without our label, so their absence there says nothing about them. A

@@ -62,6 +62,22 @@ static void test_absence_confirmed(void **state)
 	world_end(&w);
 }
 
+/* A watcher whose list is older than the Pod takes it for gone, and for certain. */
+static void test_absence_before_it(void **state)
+{
+	struct world w;
+	cleanup_free char *uid = NULL;
+
+	(void)state;
+	begin_running(&w, 1, "");
+	uid = mem_strdup(slot_find(w.framework, "f-a-0")->meta->uid);
+	framework_observe_gone(w.framework, KIND_POD, "f-a-0", uid, "1", true);
+	world_settle(&w);
+	assert_task(&w, 0, 0, STATE_RUNNING);
+	assert_int_equal(w.made[CALL_DELETE_POD], 0);
+	world_end(&w);
+}
+
 /* A 404 that is not the API server's word (a proxy's, say) is no answer, to whatever was asked. */
 static void test_absence_of_anybody(void **state)
 {
@@ -509,6 +525,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pod_deleted),
 		cmocka_unit_test(test_absence_confirmed),
+		cmocka_unit_test(test_absence_before_it),
 		cmocka_unit_test(test_absence_of_anybody),
 		cmocka_unit_test(test_unreadable_answer),
 		cmocka_unit_test(test_alive_after_all),

@@ -190,6 +190,14 @@ static void present(struct cache *cache, enum object_kind kind, const char *text
 	assert_int_equal(cache_present_raw(cache, kind, &object, &err), 0);
 }
 
+static void delete (struct cache *cache, enum object_kind kind, const char *text)
+{
+	const struct reflector_object object = {.data = text, .len = strlen(text)};
+	struct error err;
+
+	assert_int_equal(cache_deleted_raw(cache, kind, &object, &err), 0);
+}
+
 /* Turns enough to fold everything; shards of one entry each or less have little to fold. */
 static void fold_all(struct cache *cache)
 {
@@ -344,13 +352,42 @@ static void test_folded_lists(void **state)
 	buf_free(&news.text);
 }
 
+#define NAMESAKE(uid, version)                                                                                      \
+	"{\"metadata\":{\"namespace\":\"ns\",\"name\":\"f-a-0\",\"uid\":\"" uid "\",\"resourceVersion\":\"" version \
+	"\",\"labels\":{\"FC_FRAMEWORK_NAME\":\"f\"}}}"
+
+/* A replica that lags behind shows a Pod that has gone since: the one that now has its name stays. */
+static void test_former_namesake(void **state)
+{
+	struct news news = {0};
+	struct cache *cache = cache_new(1, &counting, &news);
+
+	(void)state;
+	present(cache, KIND_POD, NAMESAKE("old", "50"));
+	present(cache, KIND_POD, NAMESAKE("new", "100"));
+	assert_int_equal(news.changed, 2);
+	assert_int_equal(news.gone, 1);
+	cache_list_begin(cache, "", KIND_POD);
+	present(cache, KIND_POD, NAMESAKE("old", "50"));
+	cache_list_end(cache, "", KIND_POD, "85");
+	assert_int_equal(news.changed, 2);
+	assert_int_equal(news.gone, 1);
+	delete (cache, KIND_POD, NAMESAKE("old", "90"));
+	assert_int_equal(news.gone, 1);
+	delete (cache, KIND_POD, NAMESAKE("new", "120"));
+	assert_int_equal(news.gone, 2);
+	cache_free(cache);
+	buf_free(&news.text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_managed_fields), cmocka_unit_test(test_version_is_noted),
-		cmocka_unit_test(test_unreadable),     cmocka_unit_test(test_deletion_line),
-		cmocka_unit_test(test_folded),         cmocka_unit_test(test_folded_lists),
-		cmocka_unit_test(test_folded_owners),  cmocka_unit_test(test_order),
+		cmocka_unit_test(test_managed_fields),  cmocka_unit_test(test_version_is_noted),
+		cmocka_unit_test(test_unreadable),      cmocka_unit_test(test_deletion_line),
+		cmocka_unit_test(test_folded),          cmocka_unit_test(test_folded_lists),
+		cmocka_unit_test(test_folded_owners),   cmocka_unit_test(test_order),
+		cmocka_unit_test(test_former_namesake),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

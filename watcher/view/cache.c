@@ -382,6 +382,9 @@ int cache_present_raw(struct cache *cache, enum object_kind kind, const struct r
 		}
 		/* its label names another Framework now, or none */
 		remove_object(cache, entry, meta->resource_version, END_OF_SIGHT);
+	} else if (old != NULL && version_compare(meta->resource_version, old->resource_version) < 0) {
+		drop_object(&kept); /* it had gone before the one that we know was created */
+		return 0;
 	} else if (old != NULL) {
 		if (cache->listener != NULL)
 			cache->listener->missed(cache->arg, entry);
