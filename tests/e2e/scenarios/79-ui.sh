@@ -125,6 +125,34 @@ run_cli_ui() {
     browser_stop
 }
 
+# The API server refuses to read Pods for a while: what was shown stays, and the page says why; it goes on by itself.
+run_cli_ui_failed_reads() {
+    only_embedded
+    browser_start
+    create 'fw("f"; [role("a"; 1; {})])'
+    wait_running f
+    ui_start -n "$NS"
+    browser_open "${ui}framework?namespace=$NS&name=f"
+    wait_for 10 "the page is live" browser_is 'live.textContent === "live"'
+    pods_unreadable
+    wait_for 30 "the page says why it is old" browser_is 'live.className === "lost" && live.textContent.includes("503")'
+    expect_match "what stays" "$(browser_eval 'document.getElementById("tree").textContent')" 'a\[0'
+    clear_faults
+    wait_for 30 "the page is live again" browser_is 'live.textContent === "live" && live.className === ""'
+    pods_unreadable
+    browser_open "${ui}framework?namespace=$NS&name=f"
+    expect_match "a page that cannot be read at first" "$(browser_eval 'document.getElementById("main").innerText')" '503'
+    clear_faults
+    wait_for 30 "it is read" browser_is 'document.getElementById("tree") !== null'
+    ui_stop
+    browser_stop
+}
+
+pods_unreadable() {
+    testapi POST faults "{\"match\": {\"verb\": \"list\", \"resource\": \"pods\", \"namespace\": \"$NS\", \"userAgent\": \"kubectl-framework\"},
+        \"action\": {\"status\": 503, \"reason\": \"ServiceUnavailable\", \"message\": \"shut down\"}}" | jq .id >"$RUN/out/$scenario.faults"
+}
+
 # The same addresses in a browser that runs no script: the text is there, and the form and the links lead on.
 browser_reads_without_script() {
     browser_call Emulation.setScriptExecutionDisabled '{"value": true}' >/dev/null
