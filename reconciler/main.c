@@ -107,11 +107,11 @@ static void on_complete(void *arg, const struct bus_snapshot_end *end)
 	/* Only a new watcher can be behind: one that ran all the time has noticed the restore, and has ended. */
 	if (session_epoch(bus_client_session(process->bus)) != process->epoch &&
 	    store_went_back(&process->reconciler, end, &found, &known)) {
-		log_error("the watcher's Frameworks are of resourceVersion %s, after %s: the API server's store was "
-			  "restored from a backup, or the watcher's API server is far behind the others. This process "
-			  "ends, "
-			  "because one of the two views of the cluster is out of date",
-			  found, known);
+		log_error(
+			"the watcher's Frameworks are of resourceVersion %s, after %s: the API server's store was "
+			"restored from a backup, or the watcher's API server is far behind. This process ends, because "
+			"one of the two views of the cluster is out of date",
+			found, known);
 		process->exit_code = EXIT_FAILURE;
 		ev_break(process->loop, EVBREAK_ALL);
 		return;

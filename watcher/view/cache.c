@@ -1,6 +1,7 @@
 /* The cache of observed objects; see cache.h. Objects are identified by namespace/name + uid: another uid under a known
- * name is a deletion and a creation. An object never goes back to an older resourceVersion, and a list taken at an
- * older version than an object's does not delete it (common/README.md §5.4, §5.5). */
+ * name is a deletion and a creation, or, with an older resourceVersion, no news. An object never goes back to an older
+ * resourceVersion, and a list taken at an older version than an object's does not delete it (common/README.md §5.4,
+ * §5.5). */
 #include "watcher/view/cache.h"
 
 #include <malloc.h>

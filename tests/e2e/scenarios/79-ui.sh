@@ -149,8 +149,9 @@ run_cli_ui_failed_reads() {
 }
 
 pods_unreadable() {
-    testapi POST faults "{\"match\": {\"verb\": \"list\", \"resource\": \"pods\", \"namespace\": \"$NS\", \"userAgent\": \"kubectl-framework\"},
-        \"action\": {\"status\": 503, \"reason\": \"ServiceUnavailable\", \"message\": \"shut down\"}}" | jq .id >"$RUN/out/$scenario.faults"
+    testapi POST faults "$(jq -n --arg namespace "$NS" '{
+        match: {verb: "list", resource: "pods", namespace: $namespace, userAgent: "kubectl-framework"},
+        action: {status: 503, reason: "ServiceUnavailable", message: "shut down"}}')" | jq .id >"$RUN/out/$scenario.faults"
 }
 
 # The same addresses in a browser that runs no script: the text is there, and the form and the links lead on.
