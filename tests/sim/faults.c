@@ -145,17 +145,61 @@ static void list_pods_again(struct world *world, void *arg)
 			stream_cut(&world->watchers[i], KIND_POD);
 }
 
+static void silence_pods(struct world *world, int64_t ms)
+{
+	for (int i = 0; i < world->watcher_count; i++)
+		world->watchers[i].frozen_until_ms[KIND_POD] = world->now_ms + ms;
+}
+
+/* The version at which the Pod that had the name before it ended; 0: none had. */
+static uint64_t former_end(const struct world *world, const struct object *pod)
+{
+	for (uint64_t v = pod->version; v-- > VERSION_BASE + 1;) {
+		const struct change *change = &world->changes[v - VERSION_BASE - 1];
+
+		if (change->kind == KIND_POD && change->gone &&
+		    strcmp(meta_text(change->json, "name"), pod->name) == 0 &&
+		    strcmp(meta_text(change->json, "namespace"), pod->ns) == 0)
+			return v;
+	}
+	return 0;
+}
+
+/* The Pod is created before any watch has told the end of its former namesake. Then all is listed again: a list that
+ * shows it breaks off, and the next one is answered by a replica that has not seen that end. */
+static void show_former(struct world *world, const struct object *pod)
+{
+	uint64_t end = former_end(world, pod);
+
+	if (end == 0 || world->faults.behind != 0 || end - 1 < world->faults.compacted)
+		return;
+	for (int i = 0; i < world->watcher_count; i++)
+		if (world->watchers[i].process.alive && !streams_before(&world->watchers[i], KIND_POD, end - 1))
+			return;
+	world->faults.behind = world->faults.compacted = end - 1;
+	snprintf(world->faults.shown_ns, sizeof(world->faults.shown_ns), "%s", pod->ns);
+	snprintf(world->faults.shown, sizeof(world->faults.shown), "%s", pod->uid);
+	silence_pods(world, pick(world, 4000, 8000));
+	for (int i = 0; i < world->watcher_count; i++) {
+		if (!world->watchers[i].process.alive)
+			continue;
+		world->watchers[i].namesake = LIST_BREAKS_OFF;
+		stream_cut(&world->watchers[i], KIND_POD);
+	}
+}
+
 /* The Pod comes and goes while all watches of Pods are silent. Lists that do not have it are answered before the
  * creation is. */
 int64_t faults_created(struct world *world, const char *ns, const char *name)
 {
 	const struct object *pod = api_find(world, KIND_POD, ns, name);
 
+	if (world->faults.row == ROW_NAMESAKE && !world->healed && pod != NULL)
+		show_former(world, pod);
 	if (world->faults.row != ROW_UNSEEN || world->healed || pod == NULL || world->plans[pod->plan].tame ||
 	    !chance(world, UNSEEN_OFTEN))
 		return 0;
-	for (int i = 0; i < world->watcher_count; i++)
-		world->watchers[i].frozen_until_ms[KIND_POD] = world->now_ms + UNSEEN_MS;
+	silence_pods(world, UNSEEN_MS);
 	at(world, world->now_ms, NULL, end_unseen, free, mem_strdup(pod->uid));
 	at(world, world->now_ms + UNSEEN_MS, NULL, list_pods_again, NULL, NULL);
 	return UNSEEN_MS + pick(world, 500, 4000);
@@ -199,14 +243,14 @@ static void make_row(struct world *world)
 	if (faults->row == ROW_NONE)
 		return;
 	if (faults->row == ROW_LATE_WRITES || faults->row == ROW_ASLEEP || faults->row == ROW_UNSEEN ||
-	    faults->row == ROW_BEHIND)
+	    faults->row == ROW_BEHIND || faults->row == ROW_NAMESAKE)
 		/* nothing else goes wrong */
 		*faults = (struct faults){.row = faults->row,
 					  .pace_ms = faults->pace_ms,
 					  .until_ms = world->now_ms + ROW_WITHIN_MS,
 					  .long_ms = faults->long_ms,
 					  .late = faults->row == ROW_LATE_WRITES};
-	if (faults->row == ROW_LATE_WRITES || faults->row == ROW_UNSEEN)
+	if (faults->row == ROW_LATE_WRITES || faults->row == ROW_UNSEEN || faults->row == ROW_NAMESAKE)
 		return; /* creates arrive when nobody waits for them any more, or are answered late (network.c) */
 	if (faults->row == ROW_RELISTS) {
 		at(world, world->now_ms + pick(world, 4000, 8000), NULL, list_again, NULL, NULL);
@@ -232,9 +276,9 @@ static void make_row(struct world *world)
 
 enum fault_row row_of_seed(uint64_t seed)
 {
-	static const enum fault_row rows[16] = {
-		[3] = ROW_ASLEEP,    [4] = ROW_BEHIND,       [5] = ROW_LATE_ANSWERS, [8] = ROW_OVERDUE,
-		[11] = ROW_HANDOVER, [12] = ROW_LATE_WRITES, [13] = ROW_RELISTS,     [14] = ROW_UNSEEN};
+	static const enum fault_row rows[16] = {[3] = ROW_ASLEEP,   [4] = ROW_BEHIND,    [5] = ROW_LATE_ANSWERS,
+						[8] = ROW_OVERDUE,  [11] = ROW_HANDOVER, [12] = ROW_LATE_WRITES,
+						[13] = ROW_RELISTS, [14] = ROW_UNSEEN,   [15] = ROW_NAMESAKE};
 
 	return rows[seed % ARRAY_LEN(rows)];
 }
@@ -342,6 +386,8 @@ void faults_deleted(struct member *member)
 	struct world *world = member->process.world;
 	int64_t ms = member->doze_ms;
 
+	if (world->faults.row == ROW_NAMESAKE && !world->healed && world->faults.behind == 0)
+		silence_pods(world, 20 * 1000);
 	if (world->faults.row == ROW_BEHIND && !world->healed && chance(world, 300))
 		at(world, world->now_ms + pick(world, 100, 1000), &member->process, end_member, NULL, member);
 	if (ms == 0 || !member->process.alive || chance(world, 400))

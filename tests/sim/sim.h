@@ -273,6 +273,7 @@ struct watcher {
 	} timers[12];
 	uint64_t timer_numbers;
 	int64_t frozen_until_ms[KIND_COUNT];
+	enum { LISTS_AS_EVER, LIST_BREAKS_OFF, LIST_BROKEN_OFF } namesake; /* of its lists of Pods, in ROW_NAMESAKE */
 	/* leader.c; NULL: it is alone */
 	struct election *election;
 	char identity[24];
@@ -304,6 +305,8 @@ bool streams_quiet(const struct watcher *watcher);
 bool streams_shown(const struct watcher *watcher, const struct object *object);
 /* Whether a watch is silent though there is something to tell: of objects that are gone, too. */
 bool streams_silent(const struct watcher *watcher);
+/* Whether all watches of the kind stand before that version, and no list of it is under way. */
+bool streams_before(const struct watcher *watcher, enum object_kind kind, uint64_t version);
 void streams_end(struct watcher *watcher);
 
 /* ---- leader.c ---- */
@@ -345,7 +348,8 @@ enum fault_row {
 	ROW_ASLEEP,
 	ROW_RELISTS,
 	ROW_UNSEEN,
-	ROW_BEHIND
+	ROW_BEHIND,
+	ROW_NAMESAKE
 };
 enum fault_row row_of_seed(uint64_t seed);
 
@@ -386,6 +390,10 @@ struct faults {
 	 * may say. 0: any */
 	size_t status_max;
 	uint64_t compacted;
+	/* ROW_NAMESAKE */
+	char shown_ns[8]; /* of a Pod that a list shows before it breaks off */
+	char shown[40];   /* its uid */
+	uint64_t behind;  /* the version that another replica answers the next list with; 0: not yet */
 };
 
 /* ---- memory.c ---- */

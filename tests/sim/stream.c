@@ -154,6 +154,25 @@ static bool in_sight(const struct kube_call *call, const json_t *object)
 	return call->ns[0] == '\0' || strcmp(call->ns, meta_text(object, "namespace")) == 0;
 }
 
+/* Whether the list is the one of ROW_NAMESAKE, which now does that. */
+static bool is_of_namesake(const struct kube_call *call, int does)
+{
+	return call->kind == KIND_POD && (int)call->watcher->namesake == does &&
+	       (call->ns[0] == '\0' || strcmp(call->ns, call->watcher->process.world->faults.shown_ns) == 0);
+}
+
+/* How many there are up to the one that the first list is to show. */
+static size_t count_to_shown(const struct world *world, const json_t *list)
+{
+	const json_t *object;
+	size_t i;
+
+	json_array_foreach(list, i, object)
+		if (strcmp(meta_text(object, "uid"), world->faults.shown) == 0)
+			return i + 1;
+	return json_array_size(list);
+}
+
 static void put_list(struct world *world, struct kube_call *call, uint64_t version, struct buf *out)
 {
 	cleanup_json json_t *list = api_list(world, call->kind, version);
@@ -166,6 +185,10 @@ static void put_list(struct world *world, struct kube_call *call, uint64_t versi
 	/* servers may give less than they are asked for */
 	if (!calm(world) && chance(world, 300) && until > call->page_from + PAGE_MAX)
 		until = call->page_from + (size_t)pick(world, 1, PAGE_MAX);
+	if (is_of_namesake(call, LIST_BREAKS_OFF)) {
+		until = count_to_shown(world, list);
+		call->watcher->namesake = until < json_array_size(list) ? LIST_BROKEN_OFF : LISTS_AS_EVER;
+	}
 	buf_printf(out, "{\"kind\":\"List\",\"apiVersion\":\"v1\",\"metadata\":{\"resourceVersion\":\"%" PRIu64 "\"",
 		   version);
 	if (until < json_array_size(list))
@@ -229,6 +252,15 @@ static void on_gone(struct world *world, void *arg)
 	turn_free(arg);
 }
 
+/* Whether it is answered by the replica that has not seen the end of a Pod. */
+static bool is_behind(const struct kube_call *call)
+{
+	if (!is_of_namesake(call, LIST_BROKEN_OFF))
+		return false;
+	call->watcher->namesake = LISTS_AS_EVER;
+	return true;
+}
+
 /* The server reads the list. */
 static void list_read(struct world *world, void *arg)
 {
@@ -240,9 +272,12 @@ static void list_read(struct world *world, void *arg)
 		/* A replica that lags may answer one that asks for anything not older than it knows. */
 		if (call->page_at != 0)
 			version = call->page_at;
+		else if (is_behind(call))
+			version = world->faults.behind;
 		else if (world->faults.stale_lists && !world->healed && call->version > 0 && call->version < version)
 			version = (uint64_t)pick(world, (int64_t)call->version, (int64_t)version);
-		if (call->page_at != 0 && call->page_at < world->faults.compacted) {
+		if (call->page_at != 0 &&
+		    (call->page_at < world->faults.compacted || is_of_namesake(call, LIST_BROKEN_OFF))) {
 			later(call, network_travel_ms(world), false, on_gone);
 		} else {
 			put_list(world, call, version, &text);
@@ -511,6 +546,14 @@ bool streams_shown(const struct watcher *watcher, const struct object *object)
 		    (call->ns[0] == '\0' || strcmp(call->ns, object->ns) == 0))
 			return call->version >= object->version;
 	return false;
+}
+
+bool streams_before(const struct watcher *watcher, enum object_kind kind, uint64_t version)
+{
+	for (const struct kube_call *call = watcher->calls; call != NULL; call = call->next)
+		if (call->kind == kind && (!call->watch || call->version >= version))
+			return false;
+	return true;
 }
 
 bool streams_silent(const struct watcher *watcher)
