@@ -53,7 +53,7 @@ static void print_node(struct out *out, const struct tree_node *node, const stru
 	}
 }
 
-/* A failure that was the last one as well (`before`) is not said again. */
+/* Says nothing of a failure whose code is that of the try before. */
 static int print_tree(struct cli *cli, int before)
 {
 	const struct options *options = &cli->options;

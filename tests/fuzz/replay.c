@@ -1,5 +1,5 @@
-/* Runs a fuzz target over files, without a fuzzer: the corpora in make test, and an input that a fuzzer found. All are
- * run three times. An input that takes longer than it may each time fails, and so does memory that keeps growing. */
+/* Runs a fuzz target over files, without a fuzzer: the corpora in make test, and an input that a fuzzer found. Each
+ * is run three times. It fails if it takes too long each time; the program fails if its memory keeps growing. */
 #include <dirent.h>
 #include <malloc.h>
 #include <signal.h>

@@ -154,10 +154,10 @@ static bool in_sight(const struct kube_call *call, const json_t *object)
 	return call->ns[0] == '\0' || strcmp(call->ns, meta_text(object, "namespace")) == 0;
 }
 
-/* Whether the list is the one of ROW_NAMESAKE, which now does that. */
-static bool is_of_namesake(const struct kube_call *call, int does)
+/* Whether it is a list that ROW_NAMESAKE is about, and that row is at this step. */
+static bool is_of_namesake(const struct kube_call *call, int step)
 {
-	return call->kind == KIND_POD && (int)call->watcher->namesake == does &&
+	return call->kind == KIND_POD && (int)call->watcher->namesake == step &&
 	       (call->ns[0] == '\0' || strcmp(call->ns, call->watcher->process.world->faults.shown_ns) == 0);
 }
 

@@ -250,8 +250,7 @@ static void test_watch_retried(void **state)
 	end(&w);
 }
 
-/* ---- a server that is busy or fails for a moment ------------------------------------------------------------------
- */
+/* ---- a server that is busy or fails for a moment ----------------------------------------------------------------- */
 
 static void serve_busy(struct world *w, struct http_conn *conn)
 {

@@ -124,6 +124,18 @@ static void test_task(void **state)
 	world_end(&w);
 }
 
+/* One Task runs, and the retry of the other one is to wait for 500 s. */
+static void begin_delayed(struct world *w)
+{
+	world_begin_of(w, 2, "", ",'retryPolicy':{'maxRetryCount':-2,'backoff':{'initialSec':500}}", "");
+	world_settle(w);
+	world_pod_phase(w, "f-a-0", "Running");
+	world_pod_exit(w, "f-a-1", 3, "");
+	world_settle(w);
+	assert_task(w, 0, 1, STATE_ATTEMPT_COMPLETED);
+	assert_int_equal(world_task(w, 0, 1)->retry.delay_sec, 500);
+}
+
 /* A Task that waits for its retry: Stop, suspend and rescale do not wait for it. */
 static void test_cut_short(void **state)
 {
@@ -141,13 +153,7 @@ static void test_cut_short(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct world w;
 
-		world_begin_of(&w, 2, "", ",'retryPolicy':{'maxRetryCount':-2,'backoff':{'initialSec':500}}", "");
-		world_settle(&w);
-		world_pod_phase(&w, "f-a-0", "Running");
-		world_pod_exit(&w, "f-a-1", 3, "");
-		world_settle(&w);
-		assert_task(&w, 0, 1, STATE_ATTEMPT_COMPLETED);
-		assert_int_equal(world_task(&w, 0, 1)->retry.delay_sec, 500);
+		begin_delayed(&w);
 		world_edit_of(&w, rows[i].tasks, "", ",'retryPolicy':{'maxRetryCount':-2,'backoff':{'initialSec':500}}",
 			      rows[i].spec);
 		for (int round = 0; round < 4; round++) {
@@ -169,12 +175,7 @@ static void test_cut_short_by_deletion(void **state)
 	struct world w;
 
 	(void)state;
-	world_begin_of(&w, 2, "", ",'retryPolicy':{'maxRetryCount':-2,'backoff':{'initialSec':500}}", "");
-	world_settle(&w);
-	world_pod_phase(&w, "f-a-0", "Running");
-	world_pod_exit(&w, "f-a-1", 3, "");
-	world_settle(&w);
-	assert_task(&w, 0, 1, STATE_ATTEMPT_COMPLETED);
+	begin_delayed(&w);
 	world_mark_deleting(&w, w.object, 0);
 	world_tell_framework(&w);
 	world_settle(&w);
