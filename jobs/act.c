@@ -12,6 +12,7 @@
 #include "common/framework/names.h"
 #include "jobs/kinds/note.h"
 #include "jobs/patch.h"
+#include "jobs/report.h"
 #include "jobs/request.h"
 
 enum {
@@ -35,59 +36,6 @@ enum {
 
 /* Of the newest answer, in how long answers take. */
 static const double ANSWER_WEIGHT = 0.1;
-
-/* ---- Events and log lines ---------------------------------------------------------------------------------------- */
-
-/* An Event that was the last one already is not posted again, until the job's spec or its status has changed: a step is
- * taken again and again. Returns whether it was posted. */
-static bool say(struct act *act, struct item *item, const char *type, const char *reason, const char *message)
-{
-	cleanup_free char *text = mem_printf("%s %s", reason, message);
-
-	if (item->said != NULL && strcmp(item->said, text) == 0)
-		return false;
-	mem_replace(&item->said, text);
-	job_events_post(act->events, &item->job, type, reason, message);
-	return true;
-}
-
-/* A Normal Event only repeats what a condition of the same status says. While very many jobs end, most do without. */
-static bool is_repetition(struct act *act, const json_t *event)
-{
-	if (strcmp(json_str(event, "type"), "Normal") != 0)
-		return false;
-	if (token_bucket_wait_ms(&act->repetitions, clock_boot_ms()) > 0)
-		return true;
-	token_bucket_take(&act->repetitions);
-	return false;
-}
-
-/* What did not succeed. */
-enum trouble { TROUBLE_READING, TROUBLE_CREATING, TROUBLE_UPDATING, TROUBLE_DELETING };
-
-/* The step is taken again, from what is stored then. */
-static void try_again(struct act *act, struct item *item, const struct kube_answer *answer, enum trouble trouble)
-{
-	static const struct {
-		const char *reason;
-		const char *doing;
-	} texts[] = {
-		[TROUBLE_READING] = {"FailedRead", "reading"},
-		[TROUBLE_CREATING] = {"FailedCreate", "creating"},
-		[TROUBLE_UPDATING] = {"FailedUpdate", "updating"},
-		[TROUBLE_DELETING] = {"FailedDelete", "deleting"},
-	};
-	int64_t wait_ms = backoff_next(&item->backoff, &act->random, clock_boot_ms());
-	cleanup_free char *message = mem_printf("Error %s: %s", texts[trouble].doing, answer->message);
-
-	act->counters.failed++;
-	if (answer_refused(answer) && say(act, item, "Warning", texts[trouble].reason, message))
-		log_warning("[%s/%s]: %s", item->job.ns, item->job.name, answer->message);
-	else
-		log_v(1, "[%s/%s]: %s", item->job.ns, item->job.name, answer->message);
-	item->waits = true;
-	job_store_queue_after(item, answer->retry_after_ms > wait_ms ? answer->retry_after_ms : wait_ms);
-}
 
 /* ---- the job's status -------------------------------------------------------------------------------------------- */
 
@@ -113,16 +61,22 @@ static void on_status(struct step *step, const struct kube_answer *answer)
 	struct item *item = step->item;
 	cleanup_free char *version = NULL;
 	int64_t now_ms = clock_boot_ms();
+	bool ignored;
 
 	note_pace(step->act, now_ms, now_ms - step->sent_ms);
-	if (!answer_succeeded(answer)) {
+	version = answer_version(answer);
+	/* Where the CRD has got a subresource, the server ignores the status; where it has lost it, it knows no such
+	 * path. */
+	ignored = !step->subresource && version != NULL && strcmp(version, item->job.version) == 0;
+	if (ignored || (step->subresource && answer->http_status == 404))
+		step->act->doubt(step->act->arg, item->job.kind);
+	if (ignored || !answer_succeeded(answer)) {
 		try_again(step->act, item, answer, TROUBLE_UPDATING);
 		return;
 	}
 	step->act->counters.statuses++;
 	if (!was_changed(item))
 		mem_replace(&item->said, NULL); /* the next change is news, also if it is one that was said before */
-	version = answer_version(answer);
 	job_store_written(item, version, json_incref(step->status));
 	json_decref(item->wrote);
 	item->wrote = json_incref(step->status);
@@ -130,15 +84,28 @@ static void on_status(struct step *step, const struct kube_answer *answer)
 		job_store_queue_soon(item); /* ttlSecondsAfterFinished */
 }
 
+/* A Normal Event only repeats what a condition of the same status says. While very many jobs end, most do without. */
+static bool is_repetition(struct act *act, const json_t *event)
+{
+	if (strcmp(json_str(event, "type"), "Normal") != 0)
+		return false;
+	if (token_bucket_wait_ms(&act->repetitions, clock_boot_ms()) > 0)
+		return true;
+	token_bucket_take(&act->repetitions);
+	return false;
+}
+
 /* Nothing else of the object changes. With its version, a change of the spec that we have not seen makes the write
  * fail. */
 static void write_status(struct act *act, struct item *item, const struct job_outcome *outcome)
 {
 	struct step *step = step_new(act, item, on_status);
-	cleanup_free char *path = job_path(&item->job, act->status_subresource[item->job.kind] ? "/status" : "");
+	const bool subresource = act->status_subresource[item->job.kind];
+	cleanup_free char *path = job_path(&item->job, subresource ? "/status" : "");
 	json_t *event;
 	size_t i;
 
+	step->subresource = subresource;
 	step->status = json_incref(outcome->status);
 	json_array_foreach(outcome->events, i, event)
 		if (!is_repetition(act, event))
@@ -239,7 +206,41 @@ static void create(struct act *act, struct item *item)
 			  head, item->spec);
 
 	log_v(1, "[%s/%s]: creating Framework %s", job->ns, job->name, item->translation.framework);
+	item->confirmed = false;
 	step_send_text(step_new(act, item, on_created), "POST", path, METADATA_ONLY, body);
+}
+
+static void on_confirmed(struct step *step, const struct kube_answer *answer)
+{
+	struct item *item = step->item;
+	struct object_identity identity = {0};
+
+	if (answer->absent) {
+		item->job.deleting = true; /* the watch is to show it */
+		return;
+	}
+	if (!answer_succeeded(answer) || !object_identity_read(answer->body, answer->body_len, &identity)) {
+		try_again(step->act, item, answer, TROUBLE_READING);
+		return;
+	}
+	item->confirmed = strcmp(identity.uid, item->job.uid) == 0 && identity.deletion_time == 0;
+	item->job.deleting = !item->confirmed;
+	object_identity_free(&identity);
+	job_store_queue(item);
+}
+
+/* The Framework of a job is gone. It goes with a deleted job, too, of which the watch of jobs may not know yet. */
+static void confirm(struct act *act, struct item *item)
+{
+	cleanup_free char *path = job_path(&item->job, "");
+
+	step_send(step_new(act, item, on_confirmed), "GET", path, METADATA_ONLY, NULL);
+}
+
+/* Whether the job has had a Framework, as far as is known. */
+static bool has_begun(const struct item *item)
+{
+	return item->job.status != NULL || item->checked != 0;
 }
 
 static void on_patched(struct step *step, const struct kube_answer *answer)
@@ -255,7 +256,7 @@ static void on_patched(struct step *step, const struct kube_answer *answer)
 	}
 	step->act->counters.patched++;
 	warn(step->act, item);
-	take_answer(step, answer, JOB_STORE_WHOLE);
+	take_answer(step, answer, JOB_STORE_WRITTEN);
 }
 
 /* The Framework's spec as it should be; members that only the stored one has are null. A new reference. */
@@ -369,13 +370,10 @@ static void look_at_finished(struct act *act, struct item *item)
 
 static void on_runtime_id(struct step *step, const struct kube_answer *answer)
 {
-	const struct reflector_object object = {.data = answer->body, .len = answer->body_len};
-	struct error err;
-
 	if (!answer_succeeded(answer))
 		try_again(step->act, step->item, answer, TROUBLE_UPDATING);
-	else if (job_store_job(step->act->store, step->item->job.kind, &object, &err) < 0)
-		log_warning("%s", err.message);
+	else
+		job_store_answered(step->item, answer->body, answer->body_len);
 }
 
 static bool has_runtime_id(const struct job *job)
@@ -510,7 +508,10 @@ static void bring_about(struct act *act, struct item *item)
 	bool going;
 
 	if (view == NULL) {
-		create(act, item);
+		if (has_begun(item) && !item->confirmed)
+			confirm(act, item);
+		else
+			create(act, item);
 		return;
 	}
 	if (!view_is_of(view, &item->job)) {

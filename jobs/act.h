@@ -32,6 +32,7 @@ struct act {
 	double answer_ms;                   /* how long answers to statuses took lately */
 	bool status_subresource[JOB_KINDS]; /* the kind's CRD has one */
 	bool (*leads)(void *arg);
+	void (*doubt)(void *arg, enum job_kind kind); /* status_subresource[kind] may be out of date */
 	void *arg;
 	struct act_counters counters;
 };

@@ -170,6 +170,11 @@ static void on_served(void *arg, enum job_kind kind, bool status_subresource)
 	((struct jobs *)arg)->act.status_subresource[kind] = status_subresource;
 }
 
+static void on_doubt(void *arg, enum job_kind kind)
+{
+	sources_doubt(((struct jobs *)arg)->sources, kind);
+}
+
 /* ---- health and metrics ------------------------------------------------------------------------------------------ */
 
 static bool is_ready(void *arg, struct buf *why)
@@ -326,6 +331,7 @@ static int start(struct jobs *jobs, const struct jobs_options *options, struct e
 				 .events = jobs->events,
 				 .gang_scheduler = options->gang_scheduler,
 				 .leads = leads,
+				 .doubt = on_doubt,
 				 .arg = jobs};
 	act_init(&jobs->act);
 	jobs->sources = sources_new(jobs->loop, jobs->client, jobs->store, options->kinds, on_served, jobs);

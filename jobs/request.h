@@ -16,8 +16,9 @@ struct step {
 	struct item *item;
 	/* After the answer, unless the item is gone: what has been done, or not. */
 	void (*done)(struct step *step, const struct kube_answer *answer);
-	json_t *status;  /* that was written; NULL: none */
-	int64_t sent_ms; /* in boot milliseconds */
+	json_t *status;   /* that was written; NULL: none */
+	bool subresource; /* for the job's status */
+	int64_t sent_ms;  /* in boot milliseconds */
 };
 
 /* Asks for the object's metadata in the answer, not for all of it. */

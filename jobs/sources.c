@@ -22,6 +22,7 @@ struct job_source {
 	struct reflector *reflector;
 	bool synced;
 	bool told; /* that it is not served */
+	bool status_subresource;
 	struct log_last complaint;
 	ev_timer timer;
 };
@@ -47,7 +48,7 @@ static int on_framework(void *arg, const struct reflector_object *object, bool g
 		job_store_framework_gone(sources->store, object->data, object->len);
 		return 0;
 	}
-	return job_store_framework(sources->store, object, JOB_STORE_WHOLE, err);
+	return job_store_framework(sources->store, object, JOB_STORE_WATCHED, err);
 }
 
 static void on_frameworks_begin(void *arg)
@@ -125,17 +126,27 @@ static const struct reflector_handler job_handler = {
 
 /* ---- which kinds there are --------------------------------------------------------------------------------------- */
 
-static void start(struct job_source *source, bool status_subresource)
+static void start(struct job_source *source)
 {
 	struct sources *sources = source->sources;
 	const struct job_names *names = job_names(source->kind);
 	cleanup_free char *path = mem_printf("/apis/%s/%s", names->api_version, names->resource);
 	const struct reflector_options options = {.path = path, .what = names->what};
 
-	log_info("the API server serves %s%s", names->full, status_subresource ? "" : ", without a status subresource");
-	sources->served(sources->arg, source->kind, status_subresource);
 	source->reflector = reflector_new(sources->loop, sources->client, &options, &job_handler, source);
 	reflector_start(source->reflector);
+}
+
+/* Whether the kind's CRD has a status subresource. */
+static void tell(struct job_source *source, bool status_subresource)
+{
+	struct sources *sources = source->sources;
+
+	if (source->reflector == NULL || source->status_subresource != status_subresource)
+		log_info("the API server serves %s%s", job_names(source->kind)->full,
+			 status_subresource ? "" : ", without a status subresource");
+	source->status_subresource = status_subresource;
+	sources->served(sources->arg, source->kind, status_subresource);
 }
 
 static void look_again(struct job_source *source)
@@ -162,9 +173,13 @@ static void on_discovered(void *arg, const struct kube_answer *answer)
 	if (answer->failure == KUBE_OK && answer->http_status == 200)
 		list = json_parse(answer->body, answer->body_len, NULL);
 	if (has_resource(list, names->resource)) {
-		start(source, has_resource(list, status));
+		tell(source, has_resource(list, status));
+		if (source->reflector == NULL)
+			start(source);
 		return;
 	}
+	if (source->reflector != NULL)
+		return; /* it is asked again when there is the next doubt */
 	if (answer->failure == KUBE_OK && (answer->http_status == 200 || answer->http_status == 404)) {
 		if (!source->told)
 			log_info("the API server does not serve %s: looking again every %d s", names->full,
@@ -244,6 +259,12 @@ bool sources_synced(const struct sources *sources)
 		if (sources->kinds[kind].reflector != NULL && !sources->kinds[kind].synced)
 			return false;
 	return job_store_synced(sources->store);
+}
+
+void sources_doubt(struct sources *sources, enum job_kind kind)
+{
+	if (sources->kinds[kind].call == NULL)
+		look(&sources->kinds[kind]);
 }
 
 bool sources_is_served(const struct sources *sources, enum job_kind kind)

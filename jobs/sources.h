@@ -11,7 +11,8 @@
 struct ev_loop;
 struct sources;
 
-/* The API server serves the kind. Before its objects are listed. */
+/* The API server serves the kind, with a status subresource or without. Before its objects are listed, and whenever it
+ * was asked anew. */
 typedef void sources_served(void *arg, enum job_kind kind, bool status_subresource);
 
 /* Starts at once. wanted: of each kind, whether it is looked for. A kind that is not served is looked for again every
@@ -25,6 +26,8 @@ void sources_stop(struct sources *sources);
 
 /* Whether Frameworks, and the jobs of each served kind, have been listed. */
 bool sources_synced(const struct sources *sources);
+/* Asks the API server anew whether the kind, which it serves, has a status subresource. */
+void sources_doubt(struct sources *sources, enum job_kind kind);
 bool sources_is_served(const struct sources *sources, enum job_kind kind);
 
 #endif

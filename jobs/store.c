@@ -266,7 +266,6 @@ static struct item *take_job(struct job_store *store, enum job_kind kind, const 
 		drop_translation(item);
 	job_free(&item->job);
 	item->job = job;
-	item->list = store->lists[kind];
 	return item;
 }
 
@@ -275,6 +274,7 @@ static struct item *read_news(struct item *item)
 {
 	cleanup_free char *text = item->news;
 	cleanup_free char *key = NULL;
+	const uint64_t list = item->list;
 	struct item *now;
 	struct error err;
 
@@ -284,8 +284,10 @@ static struct item *read_news(struct item *item)
 		return item;
 	key = mem_strdup(item->key);
 	now = take_job(item->store, item->job.kind, key, item, text, item->news_len, &err);
-	if (now != NULL)
+	if (now != NULL) {
+		now->list = list;
 		return now;
+	}
 	log_error("%s %s cannot be read, its former version stays in use: %s", job_names(item->job.kind)->full, key,
 		  err.message);
 	return item;
@@ -308,6 +310,28 @@ struct item *job_store_next(struct job_store *store)
 	return NULL;
 }
 
+static void add_news(struct item *item, const char *version, const char *text, size_t len)
+{
+	if (version_compare(version, item->job.version) <= 0 ||
+	    (item->news != NULL && version_compare(version, item->news_version) <= 0))
+		return;
+	free(item->news);
+	item->news = mem_memdup(text, len);
+	item->news_len = len;
+	mem_replace(&item->news_version, version);
+	job_store_queue(item);
+}
+
+void job_store_answered(struct item *item, const char *text, size_t len)
+{
+	struct object_identity identity;
+
+	if (!object_identity_read(text, len, &identity))
+		return; /* the watch shows it */
+	add_news(item, identity.resource_version, text, len);
+	object_identity_free(&identity);
+}
+
 int job_store_job(struct job_store *store, enum job_kind kind, const struct reflector_object *object, struct error *err)
 {
 	struct object_identity identity;
@@ -323,16 +347,10 @@ int job_store_job(struct job_store *store, enum job_kind kind, const struct refl
 		if (item != NULL)
 			job_store_queue(item);
 	} else {
-		item->list = store->lists[kind];
-		if (version_compare(identity.resource_version, item->job.version) > 0 &&
-		    (item->news == NULL || version_compare(identity.resource_version, item->news_version) > 0)) {
-			free(item->news);
-			item->news = mem_memdup(object->data, object->len);
-			item->news_len = object->len;
-			mem_replace(&item->news_version, identity.resource_version);
-			job_store_queue(item);
-		}
+		add_news(item, identity.resource_version, object->data, object->len);
 	}
+	if (item != NULL)
+		item->list = store->lists[kind];
 	object_identity_free(&identity);
 	return item == NULL ? -1 : 0;
 }
@@ -409,7 +427,8 @@ int job_store_framework(struct job_store *store, const struct reflector_object *
 				 "a Framework has no metadata.namespace, name or resourceVersion, expected strings");
 	reflector_note_version(object, identity.resource_version);
 	slot = slot_get(store, identity.key);
-	slot->list = store->framework_list;
+	if (source == JOB_STORE_WATCHED)
+		slot->list = store->framework_list;
 	if (is_known(slot, identity.resource_version, source)) {
 		slot->read = slot->read && read;
 		object_identity_free(&identity);

@@ -37,7 +37,8 @@ struct item {
 	struct slot *slot;
 	struct item *next_of_slot;
 	uint64_t list;
-	bool gone; /* deleted, and freed when its call has ended */
+	bool gone;      /* deleted, and freed when its call has ended */
+	bool confirmed; /* by a GET: it exists, though its Framework is gone */
 
 	bool translated;                    /* the translation is valid */
 	struct job_translation translation; /* without its spec */
@@ -67,7 +68,7 @@ struct job_store *job_store_new(struct ev_loop *loop, void (*wake)(void *arg), v
 /* After the client: no item has a call then. */
 void job_store_free(struct job_store *store);
 
-/* An object of a kind as the server has it. 0, or -1 and *err if it cannot be read. A version that is known already
+/* An object of a kind, from a list or a watch. 0, or -1 and *err if it cannot be read. A version that is known already
  * changes nothing. */
 int job_store_job(struct job_store *store, enum job_kind kind, const struct reflector_object *object,
 		  struct error *err);
@@ -76,9 +77,9 @@ void job_store_job_gone(struct job_store *store, enum job_kind kind, const char 
 void job_store_jobs_begin(struct job_store *store, enum job_kind kind);
 void job_store_jobs_end(struct job_store *store, enum job_kind kind);
 
-/* Where the text of a Framework is from: the watch or the answer to a PATCH; a GET of one that the watch does not show;
- * an answer with its metadata alone. */
-enum job_store_source { JOB_STORE_WHOLE, JOB_STORE_READ, JOB_STORE_METADATA };
+/* Where the text of a Framework is from: a list or the watch; a GET of one that the watch does not show; the answer to
+ * a write; such an answer with the metadata alone. */
+enum job_store_source { JOB_STORE_WATCHED, JOB_STORE_READ, JOB_STORE_WRITTEN, JOB_STORE_METADATA };
 /* The same for Frameworks, whose texts are read when they are looked at. */
 int job_store_framework(struct job_store *store, const struct reflector_object *object, enum job_store_source source,
 			struct error *err);
@@ -90,6 +91,8 @@ bool job_store_synced(const struct job_store *store);
 /* Forgets the view, to look anew. */
 void job_store_forget(struct slot *slot);
 
+/* The item's object as the answer to a write shows it. */
+void job_store_answered(struct item *item, const char *text, size_t len);
 /* What the answer to a write of the job said: the object's new version. status NULL: it was not changed. The status'
  * reference is taken over. */
 void job_store_written(struct item *item, const char *version, json_t *status);

@@ -544,6 +544,8 @@ void framework_sync(struct framework *framework, const struct sync_config *confi
 	}
 	if (framework->managed_by_others) {
 		slots_drop_gone(framework);
+		if (kueue_former_ends(framework))
+			sync_release(&reconcile);
 		return;
 	}
 	if (framework->problem != NULL) {

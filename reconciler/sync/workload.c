@@ -387,6 +387,8 @@ bool kueue_former_ends(const struct framework *framework)
 
 bool kueue_only_releases(const struct framework *framework)
 {
+	if (framework->managed_by_others)
+		return true;
 	if (framework->problem == NULL)
 		return !framework->exists;
 	return framework->deletion_time != 0 || (framework->status.admission == NULL && framework_at_rest(framework));
@@ -468,6 +470,21 @@ static enum kueue_step step_of_ours(const struct framework *framework, const str
 	return framework_completing(framework) && !waits_for_retry(framework) ? KUEUE_NOTHING : KUEUE_REPORT;
 }
 
+/* Nothing is left of the former Framework. The ConfigMap and the Pods of the present one do not count. */
+static bool former_has_nothing(const struct framework *framework)
+{
+	const struct slot *config_map = &framework->config_map;
+
+	if (!slot_ours(config_map, framework->uid))
+		return framework_has_nothing(framework);
+	for (const struct slot *slot = framework->slots; slot != NULL; slot = slot->hh.next)
+		if (slot->meta != NULL && !slot_lost(framework, slot) && !slot_ours(slot, config_map->meta->uid) &&
+		    strcmp(slot->meta->controller_kind, "ConfigMap") == 0 &&
+		    strcmp(slot->meta->controller_name, config_map->name) == 0)
+			return false;
+	return true;
+}
+
 enum kueue_step kueue_step(const struct framework *framework)
 {
 	const struct workload *workload = kueue_workload(framework);
@@ -476,7 +493,7 @@ enum kueue_step kueue_step(const struct framework *framework)
 
 	if (workload != NULL)
 		return step_of_ours(framework, workload);
-	if (kueue_former_ends(framework) && framework_has_nothing(framework))
+	if (kueue_former_ends(framework) && former_has_nothing(framework))
 		return KUEUE_RELEASE;
 	return make ? KUEUE_MAKE : KUEUE_NOTHING;
 }

@@ -89,6 +89,9 @@ void check_queue_sent(const struct wire *wire);
 void check_queue_patched(struct world *world, const struct queued *queued, const json_t *changed, bool status);
 void check_queue_released(struct world *world, const struct queued *queued);
 void check_queue_first(const struct wire *wire, const struct object *object);
+/* As check_strays(): the quota of a Framework that is gone is given back soon after its last object has gone, whatever
+ * Framework has its name by then. */
+void check_queues_former(struct world *world);
 /* At rest a watcher has the Workload as it is. */
 void check_queue_cached(struct world *world, const char *ns, const json_t *kept);
 /* Why they are not at rest (static); NULL: they are. */

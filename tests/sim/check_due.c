@@ -85,7 +85,7 @@ static const char *overdue(struct world *world, struct object *object)
 	if (suspended(spec) && !says_suspended(status) &&
 	    (state != STATE_CREATION_PENDING || (world->plans[object->plan].strict && !has_config_map(world, object))))
 		return "its suspension";
-	if (deadline_ms(spec, status) != INT64_MAX && now_ms > deadline_ms(spec, status) &&
+	if (!says_suspended(status) && deadline_ms(spec, status) != INT64_MAX && now_ms > deadline_ms(spec, status) &&
 	    (state != STATE_CREATION_PENDING || !has_config_map(world, object)))
 		return "its end by activeDeadlineSec";
 	if (state != STATE_PREPARING && state != STATE_RUNNING)
@@ -128,6 +128,8 @@ bool check_life_rests(const struct world *world, struct object *framework)
 		return !is_set(spec, "ttlSecondsAfterCompleted") && world->retain_sec > 3600 && !says_suspended(status);
 	if (suspended(spec))
 		return state == STATE_CREATION_PENDING && says_suspended(status);
-	return state == STATE_CREATION_PENDING && !is_set(spec, "activeDeadlineSec") && !says_suspended(status) &&
-	       strcmp(json_str(spec, "executionType"), "Create") == 0;
+	if (state != STATE_CREATION_PENDING || strcmp(json_str(spec, "executionType"), "Create") != 0)
+		return false;
+	return says_suspended(status) ? world->queued && world->in_queue[framework->plan]
+				      : !is_set(spec, "activeDeadlineSec");
 }

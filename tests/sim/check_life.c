@@ -124,10 +124,12 @@ static bool by_stop(const struct decision *decision, const json_t *spec)
 	return stopped(spec);
 }
 
+/* Or it waits for its admission. */
 static bool by_suspend(const struct decision *decision, const json_t *spec)
 {
-	(void)decision;
-	return suspended(spec);
+	const struct world *world = decision->world;
+
+	return suspended(spec) || (world->queued && world->in_queue[decision->object->plan] && !stopped(spec));
 }
 
 static bool by_deadline(const struct decision *decision, const json_t *spec)

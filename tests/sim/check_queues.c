@@ -7,6 +7,8 @@
 #include "tests/objects.h"
 #include "tests/sim/check.h"
 
+enum { OVERDUE_MS = 15 * 1000 };
+
 /* A Pod of the Framework that its owner has to know of: it came in time, and events tell of it. */
 static const struct object *some_pod(const struct world *world, const char *framework_uid)
 {
@@ -104,6 +106,33 @@ void check_queue_cached(struct world *world, const char *ns, const json_t *kept)
 	if (queued == NULL || strcmp(meta_text(kept, "uid"), meta_text(queued->json, "uid")) != 0 ||
 	    !json_equal(json_object_get(kept, "status"), json_object_get(queued->json, "status")))
 		violated(world, "at rest a watcher has Workload %s/%s otherwise", ns, meta_text(kept, "name"));
+}
+
+/* Whether an object of a former Framework of the name is left. */
+static bool former_is_left(const struct world *world, const struct object *framework)
+{
+	for (const struct object *object = world->objects; object != NULL; object = object->next)
+		if (object->plan == framework->plan && object != framework &&
+		    strcmp(object->kind == KIND_POD ? annotation(object->json, "FC_FRAMEWORK_UID") : object->owner_uid,
+			   framework->uid) != 0)
+			return true;
+	return false;
+}
+
+void check_queues_former(struct world *world)
+{
+	for (struct queued *queued = world->queued_workloads; queued != NULL; queued = queued->next) {
+		const struct object *next = api_find(world, KIND_FRAMEWORK, queued->ns,
+						     meta_text(queued->json, "name") + strlen("framework-"));
+
+		if (!queues_deleting(queued) || !queues_held(queued) || next == NULL || world->looks_anew ||
+		    strcmp(queues_owner(queued), next->uid) == 0 || former_is_left(world, next) ||
+		    !framework_attended(world, next))
+			queued->last_used_ms = world->now_ms;
+		else if (world->now_ms > queued->last_used_ms + OVERDUE_MS + world->stood_still_ms)
+			violated(world, "the quota of %s, which is gone, is held while %s has its name",
+				 queues_owner(queued), next->uid);
+	}
 }
 
 const char *check_queues_rest(struct world *world)

@@ -1,4 +1,4 @@
-/* Queues, in every fourth world or so that is not lively: Frameworks have the label of a queue, Kueue admits their
+/* Queues, in every fourth world or so: Frameworks have the label of a queue, Kueue admits their
  * Workloads by quota and evicts them, and users deactivate and delete them. Workloads are watched, but kept apart from
  * other objects, whose checks are not for them. Once nothing goes wrong any more there is quota for all. Drawn from a
  * random stream of its own, so that all other worlds stay as they are. See sim.h. */
@@ -415,8 +415,11 @@ static void act(struct world *world, void *arg)
 	at(world, world->now_ms + draw(world, 1, INACTIVE_MS), NULL, act, NULL, NULL);
 }
 
-void queues_label(const struct world *world, int plan, json_t *metadata)
+void queues_label(struct world *world, int plan, json_t *metadata)
 {
+	/* the next one of a name may be in a queue when the former one was not */
+	if (world->queued && world->lively)
+		world->in_queue[plan] = !world->plans[plan].tame && maybe(world, USES_OFTEN);
 	if (world->queued && world->in_queue[plan])
 		json_object_set_new(metadata, "labels", json_pack("{s:s}", KUEUE_QUEUE_LABEL, "team"));
 }
@@ -425,7 +428,8 @@ void queues_make(struct world *world)
 {
 	uint64_t hash = (world->seed + 29) * UINT64_C(0x9E3779B97F4A7C15);
 
-	world->queued = (hash >> 40) % QUEUED_EVERY == 0 && !life_of_seed(world->seed);
+	/* (of two such hashes each says what the other one is) */
+	world->queued = (hash >> (life_of_seed(world->seed) ? 52 : 40)) % QUEUED_EVERY == 0;
 	if (!world->queued)
 		return;
 	random_init_seed(&world->queue_random, world->seed ^ UINT64_C(0x4B4B4B4B4B4B4B4B));

@@ -144,6 +144,8 @@ struct queued {
 	struct queued *next;
 	const char *ns;
 	json_t *json;
+	int64_t last_used_ms; /* in a look at what is overdue: its Framework or an object of it was there, or something
+				 to wait for */
 };
 
 /* When the Frameworks are planned. */
@@ -151,8 +153,8 @@ void queues_make(struct world *world);
 void queues_free(struct world *world);
 /* Nothing goes wrong any more. */
 void queues_heal(struct world *world);
-/* Adds the label of a Framework that is in a queue. */
-void queues_label(const struct world *world, int plan, json_t *metadata);
+/* Adds the label of a Framework that is in a queue, when it is created. */
+void queues_label(struct world *world, int plan, json_t *metadata);
 /* NULL: there is none. */
 struct queued *queues_find(const struct world *world, const char *ns, const char *name);
 /* The uid of its Framework. */

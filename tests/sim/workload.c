@@ -254,11 +254,12 @@ static void act(struct world *world, void *arg)
 		json_t *metadata = json_pack("{s:s,s:s}", "name", plan_name(action->framework), "namespace",
 					     plan_ns(action->framework));
 
-		queues_label(world, action->framework, metadata);
-		if (object == NULL)
+		if (object == NULL) {
+			queues_label(world, action->framework, metadata);
 			api_create(world, KIND_FRAMEWORK,
 				   json_pack("{s:s,s:s,s:O,s:O}", "apiVersion", "frameworkcontroller.microsoft.com/v1",
 					     "kind", "Framework", "metadata", metadata, "spec", action->spec));
+		}
 		json_decref(metadata);
 	} else if (action->deed >= DEED_DELETE_POD) {
 		trouble_dependents(world, action);

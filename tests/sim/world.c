@@ -136,6 +136,8 @@ static void step(struct world *world)
 		check_gangs(world);
 		if (world->lively && world->healed)
 			check_overdue(world);
+		if (world->healed)
+			check_queues_former(world);
 	}
 }
 

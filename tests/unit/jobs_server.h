@@ -1,5 +1,5 @@
 /* fc-jobs without its watches, against a scripted API server: tests show it jobs and Frameworks as watches do, say what
- * is answered, and look at what it sends. Shared by test_jobs_{act,writes}.c. */
+ * is answered, and look at what it sends. Shared by test_jobs_{act,gone,writes}.c. */
 #ifndef UNIT_JOBS_SERVER_H
 #define UNIT_JOBS_SERVER_H
 
@@ -45,6 +45,12 @@ struct world {
 static inline bool leads(void *arg)
 {
 	return ((struct world *)arg)->leads;
+}
+
+/* As a server answers whose CRDs have all got a status subresource. */
+static inline void on_doubt(void *arg, enum job_kind kind)
+{
+	((struct world *)arg)->act.status_subresource[kind] = true;
 }
 
 static inline void on_wake(void *arg)
@@ -96,6 +102,16 @@ static inline char *metadata_of(const json_t *object)
 	return json_text(answered);
 }
 
+/* A GET of the job j. */
+static inline void answer_job(struct http_conn *conn, const char *uid, const char *rest)
+{
+	cleanup_free char *text = mem_printf("{\"metadata\":{\"namespace\":\"ns\",\"name\":\"j\",\"uid\":\"%s\","
+					     "\"resourceVersion\":\"9\"%s}}",
+					     uid, rest);
+
+	http_reply(conn, 200, "", text);
+}
+
 /* As the server stores what is sent. */
 static inline void answer(struct world *world, struct http_conn *conn, const json_t *body)
 {
@@ -104,6 +120,11 @@ static inline void answer(struct world *world, struct http_conn *conn, const jso
 	json_t *object = json_pack("{s:{}}", "metadata");
 	cleanup_free char *text = NULL;
 
+	if (strcmp(conn->method, "GET") == 0 && strstr(conn->path, "/tfjobs/j") != NULL) {
+		answer_job(conn, "uid-j", "");
+		json_decref(object);
+		return;
+	}
 	if (strstr(conn->path, "/frameworks") != NULL)
 		stored = &world->framework;
 	if (*stored != NULL && strcmp(conn->method, "PATCH") == 0)
@@ -155,6 +176,7 @@ static inline int setup(void **state)
 				  .events = job_events_new(world->client),
 				  .status_subresource = {false, true, true},
 				  .leads = leads,
+				  .doubt = on_doubt,
 				  .arg = world};
 	act_init(&world->act);
 	ev_timer_init(&world->work, on_work, 0, 0);
@@ -319,13 +341,20 @@ static inline void show_framework_as(struct world *world, const char *state, con
 	store_as(world, &world->framework, object, "uid-f");
 	text = json_text(object);
 	if (job_store_framework(world->store, &(struct reflector_object){.data = text, .len = strlen(text)},
-				JOB_STORE_WHOLE, &err) < 0)
+				JOB_STORE_WATCHED, &err) < 0)
 		fail_msg("%s", err.message);
 }
 
 static inline void show_framework(struct world *world, const char *workers)
 {
 	show_framework_as(world, "AttemptRunning", workers, false);
+}
+
+static inline void framework_goes(struct world *world)
+{
+	static const char gone[] = "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"j\",\"uid\":\"uid-f\"}}";
+
+	job_store_framework_gone(world->store, gone, strlen(gone));
 }
 
 /* "Running": the last condition of a status that was sent. */

@@ -100,13 +100,6 @@ static void test_refused_before_start(void **state)
 	expect_goes_on(world, 0);
 }
 
-static void framework_goes(struct world *world)
-{
-	static const char gone[] = "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"j\",\"uid\":\"uid-f\"}}";
-
-	job_store_framework_gone(world->store, gone, strlen(gone));
-}
-
 /* A Framework of the other group's TFJob of the same name is a conflict that is told; one of a former job of this name
  * is not, it goes. */
 static void test_foreign(void **state)
@@ -243,7 +236,7 @@ static void show_with(struct world *world, const char *addition)
 	text = json_text(object);
 	assert_int_equal(job_store_framework(world->store,
 					     &(struct reflector_object){.data = text, .len = strlen(text)},
-					     JOB_STORE_WHOLE, &err),
+					     JOB_STORE_WATCHED, &err),
 			 0);
 }
 

@@ -61,11 +61,11 @@ static void run(void *arg)
 	struct error err;
 
 	write_framework(&text, *tasks, 100001);
-	job_store_framework(store, &(struct reflector_object){.data = text.data, .len = text.len}, JOB_STORE_WHOLE,
+	job_store_framework(store, &(struct reflector_object){.data = text.data, .len = text.len}, JOB_STORE_WATCHED,
 			    &err);
 	write_framework(&text, *tasks, 100002);
 	instructions_mark();
-	job_store_framework(store, &(struct reflector_object){.data = text.data, .len = text.len}, JOB_STORE_WHOLE,
+	job_store_framework(store, &(struct reflector_object){.data = text.data, .len = text.len}, JOB_STORE_WATCHED,
 			    &err);
 	instructions_mark();
 	if (*tasks > FEW)

@@ -175,6 +175,36 @@ static void test_repeated(void **state)
 }
 
 /* The API server has the Event of another process: it counts 4, and is about version 7 of the job. */
+/* The status of the request is ignored, and so nothing changes. */
+static bool ignore_status(struct world *world, struct http_conn *conn)
+{
+	const json_t *body = world->sent[world->count - 1].body;
+	cleanup_free char *text = NULL;
+
+	if (strcmp(conn->method, "PATCH") != 0)
+		return false;
+	world->script = NULL;
+	text = mem_printf(
+		"{\"metadata\":{\"namespace\":\"ns\",\"name\":\"j\",\"uid\":\"uid-j\",\"resourceVersion\":\"%s\"}}",
+		json_str(json_object_get(body, "metadata"), "resourceVersion"));
+	http_reply(conn, 200, "", text);
+	return true;
+}
+
+/* Somebody adds a status subresource to the job's CRD: the status that is lost thereby is written to it. */
+static void test_subresource_added(void **state)
+{
+	struct world *world = *state;
+
+	world->act.status_subresource[JOB_TFJOB] = false;
+	world->script = ignore_status;
+	show_job(world, "{" WORKERS "}");
+	expect_sent(world, 0, "POST", "/frameworks");
+	show_framework(world, "RR");
+	expect_sent(world, 0, "PATCH", "/tfjobs/j");
+	assert_string_equal(last_condition(expect_sent(world, 0, "PATCH", "/tfjobs/j/status")), "Running");
+}
+
 static bool keep_event(struct world *world, struct http_conn *conn)
 {
 	(void)world;
@@ -322,7 +352,7 @@ static void test_metadata_first(void **state)
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(job_store_framework(world->store,
 						     &(struct reflector_object){.data = text, .len = strlen(text)},
-						     JOB_STORE_WHOLE, &err),
+						     JOB_STORE_WATCHED, &err),
 				 0);
 	assert_false(slot->partial);
 	assert_int_equal(view_parse(slot->view, &err), 0);
@@ -336,6 +366,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_second_term, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused_writes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_conflict, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_subresource_added, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_events, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_repeated, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_counted_on, setup, teardown),

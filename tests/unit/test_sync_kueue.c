@@ -410,6 +410,66 @@ static void test_former_config_map(void **state)
 	world_end(&w);
 }
 
+/* An admitted Framework, whose Pods run, is deleted in the background; another one takes its name before they are gone.
+ */
+static void begin_replaced(struct world *w)
+{
+	begin_admitted(w, "", "", "");
+	run_all(w);
+	w->slow_kubelet = w->slow_gc = true;
+	framework_observe_absent(w->framework, NULL);
+	json_object_del(w->object, "status");
+	world_new_uid(w, w->object, "fw");
+}
+
+/* The garbage collector deletes what was the former one's. Its quota is given back when its last Pod is gone. */
+static void assert_released(struct world *w)
+{
+	world_stamp(w, w->object);
+	world_tell_framework(w);
+	world_settle(w);
+	world_mark_deleting(w, workload(w), 0);
+	world_workload_changed(w);
+	world_mark_deleting(w, w->config_map, 0);
+	world_tell_config_map(w);
+	world_pod_deleting(w, "f-a-0");
+	world_pod_deleting(w, "f-a-1");
+	world_settle(w);
+	world_pod_gone(w, "f-a-0");
+	world_pass(w, 60);
+	assert_non_null(workload(w));
+	world_pod_gone(w, "f-a-1");
+	if (w->config_map != NULL)
+		world_config_map_gone(w);
+	world_pass(w, 60);
+	assert_null(workload(w));
+}
+
+/* Another controller's. */
+static void test_former_of_others(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_replaced(&w);
+	json_object_set_new(json_object_get(w.object, "spec"), "managedBy", json_string("kueue.x-k8s.io/multikueue"));
+	assert_released(&w);
+	world_end(&w);
+}
+
+/* One in no queue, which has a ConfigMap and Pods at once. */
+static void test_former_of_unqueued(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_replaced(&w);
+	json_object_del(json_object_get(w.object, "metadata"), "labels");
+	assert_released(&w);
+	assert_state(&w, STATE_PREPARING);
+	world_end(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -429,6 +489,8 @@ int main(void)
 		cmocka_unit_test(test_not_installed),
 		cmocka_unit_test(test_left_without_workload),
 		cmocka_unit_test(test_former_config_map),
+		cmocka_unit_test(test_former_of_others),
+		cmocka_unit_test(test_former_of_unqueued),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
