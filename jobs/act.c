@@ -281,13 +281,16 @@ static void patch(struct act *act, struct item *item, bool stop)
 	cleanup_json json_t *stored = view_spec(view);
 	cleanup_json json_t *wanted = wanted_spec(item, stored, stop);
 	json_t *labels = json_deep_copy(item->translation.labels);
+	json_t *annotations = json_object_of(VIEW_TRANSLATION, json_string(item->note), NULL);
 
+	if (stop && view->progress.refused != NULL)
+		json_object_set_new(annotations, VIEW_REFUSED, json_string(view->progress.refused));
 	if (item->problem == NULL) /* else the labels are those of a former spec */
 		job_note_drop_labels(view->note, &item->translation, labels);
 	log_v(1, "[%s/%s]: changing Framework %s", item->job.ns, item->job.name, item->translation.framework);
 	step_send(step_new(act, item, on_patched), "PATCH", path, NULL,
-		  json_pack("{s:{s:s, s:o, s:{s:s}}, s:o}", "metadata", "uid", view->identity.uid, "labels", labels,
-			    "annotations", VIEW_TRANSLATION, item->note, "spec", patch_make(stored, wanted)));
+		  json_pack("{s:{s:s, s:o, s:o}, s:o}", "metadata", "uid", view->identity.uid, "labels", labels,
+			    "annotations", annotations, "spec", patch_make(stored, wanted)));
 }
 
 /* Whether the Framework's spec is as it should be. */

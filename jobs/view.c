@@ -97,6 +97,10 @@ int view_parse(struct view *view, struct error *err)
 	}
 	view->note = string_in(metadata, "annotations", VIEW_TRANSLATION);
 	view->kind = string_in(metadata, "labels", JOB_LABEL);
+	if (view->progress.refused == NULL) {
+		view->progress.refused = string_in(metadata, "annotations", VIEW_REFUSED);
+		view->progress.refused_again = view->progress.refused != NULL;
+	}
 	execution = string_in(view->spec, "executionType", NULL);
 	view->stopped = execution != NULL && strcmp(execution, "Stop") == 0;
 	view->parsed = true;

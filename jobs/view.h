@@ -13,6 +13,9 @@
 
 /* The annotation with which a Framework says which translation it was made from (job_note()). */
 #define VIEW_TRANSLATION "frameworkcontroller.microsoft.com/job-translation"
+/* The annotation with which a Framework that fc-jobs stops says why, if that is the API server's refusal of a Pod: the
+ * Task's status does not say it any more once the Task has been stopped. */
+#define VIEW_REFUSED "frameworkcontroller.microsoft.com/job-pod-refused"
 
 struct view {
 	struct object_identity identity;

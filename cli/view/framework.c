@@ -28,7 +28,8 @@ static void read_spec(struct framework_view *view)
 	}
 	view->has_spec = true;
 	if (failure_spec_parse(json_object_get(spec, "podFailureSpec"), "spec.podFailureSpec", &view->spec.failures,
-			       &err) < 0)
+			       &err) < 0 ||
+	    framework_spec_check_names(&view->spec, view->name, &err) < 0)
 		note_problem(view, &err);
 }
 

@@ -348,8 +348,10 @@ static void add_task(struct collection *groups, const struct role_wait *role, si
 	if (wait.kind == WAIT_NONE)
 		return;
 	group = group_for(groups, &wait);
-	if (group->known.pod == NULL)
+	if (group->known.pod == NULL) {
 		group->known.pod = pod_name_of(role->inquiry->framework, role->role->name, index);
+		group->known.completion = role->role->tasks[index].attempt.completion;
+	}
 	if (wait.since != 0 && (group->known.since == 0 || wait.since < group->known.since))
 		group->known.since = wait.since;
 	if (wait.until != 0 && (group->known.until == 0 || wait.until < group->known.until))

@@ -34,8 +34,9 @@ struct waiting_tasks {
 	char *tasks;   /* "worker[3..97], ps[0]" */
 	char *pod;     /* the first one's Pod */
 	size_t count;
-	int64_t since; /* unix seconds; 0: unknown; of the one that has waited longest */
-	int64_t until; /* the first time at which one goes on; 0: unknown */
+	int64_t since;                       /* unix seconds; 0: unknown; of the one that has waited longest */
+	int64_t until;                       /* the first time at which one goes on; 0: unknown */
+	const struct completion *completion; /* of the first one's attempt, of the Framework's status; NULL: none */
 };
 
 /* Groups in the order of wait_kind, larger ones first. Zero-initialise. */

@@ -199,6 +199,18 @@ static void describe_reports(const struct inquiry *inquiry, enum wait_kind kind,
 
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
 
+/* How the attempt ended after which the first Task is retried. */
+static void describe_end(const struct inquiry *inquiry, const struct waiting_tasks *group, struct why *why)
+{
+	const struct completion *completion = group->completion;
+
+	if (completion == NULL)
+		return;
+	why_say(why, "%s attempt ended with code %d (%s).", group->count == 1 ? "Its" : "The first one's",
+		(int)completion->code, completion->phrase);
+	why_completion(inquiry, completion, why);
+}
+
 static void explain_first(const struct inquiry *inquiry, const struct waiting_tasks *group, struct why *why)
 {
 	const struct wait_row *row = wait_row(group->kind);
@@ -210,8 +222,10 @@ static void explain_first(const struct inquiry *inquiry, const struct waiting_ta
 	why_brief(why, "%s: %s", why->kind, group->tasks);
 	why_say(why, "%s %s%s%s", subject, group->count == 1 ? row->one : row->many, row->quotes_message ? " " : "",
 		row->quotes_message ? says : "");
-	if (group->kind == WAIT_RETRY_DELAY)
+	if (group->kind == WAIT_RETRY_DELAY) {
 		why_say(why, "The first retry is at %s.", why_due(inquiry, group->until, due));
+		describe_end(inquiry, group, why);
+	}
 	if (row->advice != NULL)
 		why_advise(why, "%s", row->advice);
 	if (row->edit)

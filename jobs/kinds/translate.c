@@ -6,6 +6,7 @@
 #include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "common/framework/spec.h"
 #include "jobs/kinds/conditions.h"
 #include "jobs/kinds/kinds.h"
 
@@ -36,6 +37,20 @@ int64_t job_finish_time(const struct job *job)
 	return job_finished(job) ? json_time(job->status, "completionTime") : 0;
 }
 
+/* A Framework with more Tasks is stored, and not acted on. */
+static int check_total(const json_t *spec, struct error *err)
+{
+	int64_t total = 0;
+	const json_t *role;
+	size_t i;
+
+	json_array_foreach(json_object_get(spec, "taskRoles"), i, role)
+		total += json_int(role, "taskNumber", 0);
+	return total <= FRAMEWORK_TASKS_MAX ? 0
+					    : error_set(err, "the job has %lld replicas in all, expected at most %d",
+							(long long)total, FRAMEWORK_TASKS_MAX);
+}
+
 int job_translate(const struct job *job, struct job_translation *out, struct error *err)
 {
 	static int (*const translate[JOB_KINDS])(const struct job *, struct job_translation *, struct error *) = {
@@ -43,11 +58,12 @@ int job_translate(const struct job *job, struct job_translation *out, struct err
 		[JOB_TFJOB] = tfjob_translate,
 		[JOB_PYTORCHJOB] = pytorchjob_translate,
 	};
-	int result = translate[job->kind](job, out, err);
 
-	if (result < 0)
+	if (translate[job->kind](job, out, err) < 0 || check_total(out->spec, err) < 0) {
 		job_translation_free(out);
-	return result;
+		return -1;
+	}
+	return 0;
 }
 
 void job_translation_free(struct job_translation *translation)

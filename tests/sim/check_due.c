@@ -54,6 +54,12 @@ static bool has_config_map(struct world *world, const struct object *framework)
 	return api_find(world, KIND_CONFIG_MAP, framework->ns, name) != NULL;
 }
 
+/* Whether it waits for its admission, of which no deadline makes an end. */
+static bool in_queue(const struct world *world, struct object *framework)
+{
+	return world->queued && world->in_queue[framework->plan] && !is_set(status_of(framework), "admission");
+}
+
 /* What should have happened to the Framework by now; NULL: nothing. */
 static const char *overdue(struct world *world, struct object *object)
 {
@@ -85,7 +91,7 @@ static const char *overdue(struct world *world, struct object *object)
 	if (suspended(spec) && !says_suspended(status) &&
 	    (state != STATE_CREATION_PENDING || (world->plans[object->plan].strict && !has_config_map(world, object))))
 		return "its suspension";
-	if (!says_suspended(status) && deadline_ms(spec, status) != INT64_MAX && now_ms > deadline_ms(spec, status) &&
+	if (!in_queue(world, object) && deadline_ms(spec, status) != INT64_MAX && now_ms > deadline_ms(spec, status) &&
 	    (state != STATE_CREATION_PENDING || !has_config_map(world, object)))
 		return "its end by activeDeadlineSec";
 	if (state != STATE_PREPARING && state != STATE_RUNNING)
@@ -130,6 +136,5 @@ bool check_life_rests(const struct world *world, struct object *framework)
 		return state == STATE_CREATION_PENDING && says_suspended(status);
 	if (state != STATE_CREATION_PENDING || strcmp(json_str(spec, "executionType"), "Create") != 0)
 		return false;
-	return says_suspended(status) ? world->queued && world->in_queue[framework->plan]
-				      : !is_set(spec, "activeDeadlineSec");
+	return says_suspended(status) ? in_queue(world, framework) : !is_set(spec, "activeDeadlineSec");
 }

@@ -7,7 +7,10 @@
 #include "tests/objects.h"
 #include "tests/sim/check.h"
 
-enum { OVERDUE_MS = 15 * 1000 };
+enum {
+	OVERDUE_MS = 15 * 1000,
+	UNSERVED_MS = 120 * 1000 /* so long it may count as not served, and wait to look again */
+};
 
 /* A Pod of the Framework that its owner has to know of: it came in time, and events tell of it. */
 static const struct object *some_pod(const struct world *world, const char *framework_uid)
@@ -125,9 +128,10 @@ void check_queues_former(struct world *world)
 		const struct object *next = api_find(world, KIND_FRAMEWORK, queued->ns,
 						     meta_text(queued->json, "name") + strlen("framework-"));
 
-		if (!queues_deleting(queued) || !queues_held(queued) || next == NULL || world->looks_anew ||
-		    strcmp(queues_owner(queued), next->uid) == 0 || former_is_left(world, next) ||
-		    !framework_attended(world, next))
+		if (!world->healed || !queues_deleting(queued) || !queues_held(queued) || next == NULL ||
+		    world->looks_anew || strcmp(queues_owner(queued), next->uid) == 0 || former_is_left(world, next) ||
+		    !framework_attended(world, next) ||
+		    !framework_knows_workload(world, next, meta_text(queued->json, "resourceVersion")))
 			queued->last_used_ms = world->now_ms;
 		else if (world->now_ms > queued->last_used_ms + OVERDUE_MS + world->stood_still_ms)
 			violated(world, "the quota of %s, which is gone, is held while %s has its name",

@@ -10,6 +10,7 @@
 #include "common/base/mem.h"
 #include "common/framework/names.h"
 #include "reconciler/sync/fold.h"
+#include "reconciler/sync/kueue.h"
 #include "tests/objects.h"
 #include "tests/sim/check.h"
 
@@ -99,6 +100,16 @@ bool framework_attended(struct world *world, const struct object *framework)
 			return false;
 	item = known(holder(world, framework->ns, framework->name), framework->ns, framework->name);
 	return item != NULL && !held_up(item);
+}
+
+bool framework_knows_workload(struct world *world, const struct object *framework, const char *version)
+{
+	const struct member *member = holder(world, framework->ns, framework->name);
+	struct item *item = known(member, framework->ns, framework->name);
+	const struct slot *slot = item == NULL ? NULL : kueue_slot(item_framework(item));
+
+	return slot != NULL && slot->meta != NULL && strcmp(slot->meta->resource_version, version) == 0 &&
+	       member->reconciler.served[API_WORKLOADS_BETA2].state != SERVED_NO;
 }
 
 /* Whether a call about its name is on its way, or the deletion of the ConfigMap, with which the garbage collector

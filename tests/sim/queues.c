@@ -307,6 +307,7 @@ static void create(struct world *world, const struct wire *wire, const char *ns,
 	json_object_set_new(body, "metadata", json_copy(json_object_get(body, "metadata"))); /* it is a memo's */
 	json_object_set_new(json_object_get(body, "metadata"), "uid", json_string(uid));
 	*queued = (struct queued){.next = world->queued_workloads,
+				  .last_used_ms = world->now_ms,
 				  .ns = plan_ns(plan_find(ns, name + strlen("framework-"))),
 				  .json = body};
 	world->queued_workloads = queued;

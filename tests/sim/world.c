@@ -136,8 +136,7 @@ static void step(struct world *world)
 		check_gangs(world);
 		if (world->lively && world->healed)
 			check_overdue(world);
-		if (world->healed)
-			check_queues_former(world);
+		check_queues_former(world);
 	}
 }
 

@@ -8,6 +8,7 @@
 #include <ev.h>
 
 #include "common/base/clock.h"
+#include "common/framework/codes.h"
 #include "common/framework/names.h"
 #include "jobs/act.h"
 #include "tests/merge.h"
@@ -307,6 +308,13 @@ static inline void settle(struct world *world)
 	assert_true(run_until(world->loop, &over, limit_s));
 }
 
+static inline json_t *failed_task(const char *state, int delay_sec, int code, const char *diagnostics)
+{
+	return json_pack("{s:s, s:{s:i}, s:{s:{s:i, s:{s:s}, s:s}}}", "state", state, "retryPolicyStatus",
+			 "retryDelaySec", delay_sec, "attemptStatus", "completionStatus", "code", code, "type", "name",
+			 "Failed", "diagnostics", diagnostics);
+}
+
 static inline json_t *task_of(char letter)
 {
 	switch (letter) {
@@ -314,15 +322,17 @@ static inline json_t *task_of(char letter)
 	case 'S':
 		return json_pack("{s:s, s:{s:{s:i, s:{s:s}}}}", "state", "Completed", "attemptStatus",
 				 "completionStatus", "code", 0, "type", "name", "Succeeded");
-	default:
-		return json_pack("{s:s, s:{s:i}, s:{s:{s:i, s:{s:s}, s:s}}}", "state", "AttemptCompleted",
-				 "retryPolicyStatus", "retryDelaySec", 10, "attemptStatus", "completionStatus", "code",
-				 1, "type", "name", "Failed", "diagnostics", "Pod failed");
+	case 'u':
+		return failed_task("AttemptCompleted", 10, CODE_POD_CREATION_PERMANENT_ERROR,
+				   "Failed to create Pod: no");
+	case 'x': return failed_task("Completed", 0, CODE_FRAMEWORK_ATTEMPT_COMPLETION, "stopped");
+	default: return failed_task("AttemptCompleted", 10, 1, "Pod failed");
 	}
 }
 
 /* The stored Framework in that state, with a status of Workers, which has a letter for each: R runs, S has succeeded, f
- * has failed and is to be retried. ended: so has the Framework. */
+ * has failed and is to be retried, u as well because its Pod was refused, x was stopped. ended: so has the Framework.
+ */
 static inline void show_framework_as(struct world *world, const char *state, const char *workers, bool ended)
 {
 	json_t *object = json_deep_copy(world->framework);
@@ -357,12 +367,18 @@ static inline void framework_goes(struct world *world)
 	job_store_framework_gone(world->store, gone, strlen(gone));
 }
 
-/* "Running": the last condition of a status that was sent. */
-static inline const char *last_condition(const struct sent *sent)
+/* A member of the last condition of a status that was sent. */
+static inline const char *last_condition_member(const struct sent *sent, const char *name)
 {
 	const json_t *conditions = json_path(sent->body, "status", "conditions", NULL);
 
-	return json_str(json_array_get(conditions, json_array_size(conditions) - 1), "type");
+	return json_str(json_array_get(conditions, json_array_size(conditions) - 1), name);
+}
+
+/* "Running" */
+static inline const char *last_condition(const struct sent *sent)
+{
+	return last_condition_member(sent, "type");
 }
 
 /* A job with a Framework, both of whose Workers run, and the status that says so. */

@@ -305,6 +305,8 @@ static void expect_patch(const json_t *framework, const char *wish, bool adjust,
 	assert_true((remarks.len > 0) == (*remark != '\0'));
 }
 
+#define LONG_NAME "a123456789b123456789c123456789d123456789e123456789f123456789g"
+
 static void test_scale(void **state)
 {
 	cleanup_json json_t *f = cli_json(
@@ -314,6 +316,10 @@ static void test_scale(void **state)
 		"{'metadata':{'name':'f'},'spec':{'gang':{'scheduler':'Volcano','minTaskNumber':2},'taskRoles':[{"
 		"'name':'a','taskNumber':2},{'name':'b','taskNumber':1,'dependsOn':[{'taskRole':'a','status':"
 		"'Running'}]}]}}");
+	/* whose eleventh Pod has a hostname that is too long */
+	cleanup_json json_t *named = cli_json(
+		"{'metadata':{'name':'f'},'spec':{'network':{},'taskRoles':[{'name':'" LONG_NAME
+		"','taskNumber':1}]}}");
 	struct scale_wish wishes[2] = {{"w", 1}, {"w", 2}};
 	struct error err;
 
@@ -346,6 +352,8 @@ static void test_scale(void **state)
 	assert_null(scale_patch(gang, (struct scale_wish[]){{"a", 1}}, 1, false, NULL, &err));
 	assert_contains(err.message,
 			"the Framework would be malformed: spec.gang.minTaskNumber is 2, expected at most 1");
+	assert_null(scale_patch(named, (struct scale_wish[]){{LONG_NAME, 11}}, 1, false, NULL, &err));
+	assert_contains(err.message, "the Framework would be malformed: ");
 	expect_patch(gang, "b=0", false,
 		     "[{'op':'test','path':'/spec/taskRoles/1/name','value':'b'},"
 		     "{'op':'test','path':'/spec/taskRoles/1/taskNumber','value':1},"

@@ -74,6 +74,13 @@ static void test_left_alone(void **state)
 	cli_world_begin(&w, ONE_ROLE ",'podFailureSpec':[{'code':200,'podPatterns':[{}]}]", NULL);
 	explain(&w, &why, "malformed", "spec.podFailureSpec");
 	done(&w, &why);
+	/* (the hostname of its last Pod) */
+	cli_world_begin(&w,
+			"'network':{},'taskRoles':[{'name':"
+			"'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa','taskNumber':1}]",
+			NULL);
+	explain(&w, &why, "malformed", "63");
+	done(&w, &why);
 }
 
 static void test_held(void **state)

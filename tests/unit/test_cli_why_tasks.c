@@ -359,6 +359,29 @@ static void test_other_waits(void **state)
 	}
 }
 
+/* Why the first Task is retried. */
+static void test_retry_delay(void **state)
+{
+	struct cli_world w;
+	struct why why;
+
+	(void)state;
+	begin_tasks(&w, "AttemptRunning", ONE_ROLE,
+		    three("AttemptCompleted", ",'completionTime':'2026-01-01T00:59:00Z','completionStatus':{'code':3,'"
+					      "phrase':'ContainerFailed',"
+					      "'type':{'name':'Failed','attributes':[]},'diagnostics':'Pod "
+					      "failed','pod':{'containers':[{'name':"
+					      "'main','code':3,'message':'boom'}]}}"));
+	for (size_t i = 0; i < 3; i++)
+		w.framework.status.attempt.roles[0].tasks[i].retry.delay_sec = 300;
+	explain(&w, &why, "retry-delay",
+		"The first retry is at 2026-01-01T01:04:00Z (in 4m). The first one's attempt "
+		"ended with code 3 (ContainerFailed).");
+	assert_contains(fact(&why, "Container main"), "ended with exit code 3");
+	assert_contains(fact(&why, "Last words"), "boom");
+	done(&w, &why);
+}
+
 /* Who may not read Pods and Events still gets what the status says. */
 static void test_without_rights(void **state)
 {
@@ -508,15 +531,16 @@ static void test_many_groups(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_images),         cmocka_unit_test(test_room),
-		cmocka_unit_test(test_unnoticed),      cmocka_unit_test(test_barrier),
-		cmocka_unit_test(test_barrier_stays),  cmocka_unit_test(test_creation),
-		cmocka_unit_test(test_reported_pod),   cmocka_unit_test(test_one_task),
-		cmocka_unit_test(test_other_waits),    cmocka_unit_test(test_status_behind),
-		cmocka_unit_test(test_depends),        cmocka_unit_test(test_service),
-		cmocka_unit_test(test_without_rights), cmocka_unit_test(test_crash),
-		cmocka_unit_test(test_init_crash),     cmocka_unit_test(test_sidecar),
-		cmocka_unit_test(test_many_groups),    cmocka_unit_test(test_stale_report),
+		cmocka_unit_test(test_retry_delay),   cmocka_unit_test(test_images),
+		cmocka_unit_test(test_room),          cmocka_unit_test(test_unnoticed),
+		cmocka_unit_test(test_barrier),       cmocka_unit_test(test_barrier_stays),
+		cmocka_unit_test(test_creation),      cmocka_unit_test(test_reported_pod),
+		cmocka_unit_test(test_one_task),      cmocka_unit_test(test_other_waits),
+		cmocka_unit_test(test_status_behind), cmocka_unit_test(test_depends),
+		cmocka_unit_test(test_service),       cmocka_unit_test(test_without_rights),
+		cmocka_unit_test(test_crash),         cmocka_unit_test(test_init_crash),
+		cmocka_unit_test(test_sidecar),       cmocka_unit_test(test_many_groups),
+		cmocka_unit_test(test_stale_report),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -297,6 +297,27 @@ static void test_ends_without_change(void **state)
 	assert_string_equal(last_condition(expect_sent(world, from, "PATCH", "/tfjobs/j/status")), "Succeeded");
 }
 
+/* The API server refuses a Worker's Pod, so that the Framework is stopped. That ends the delay of the Task's retry,
+ * whose status says no more that its Pod was refused. */
+static void test_pod_refused(void **state)
+{
+	struct world *world = *state;
+	const struct sent *sent;
+	size_t from;
+
+	begin(world, "{}", "{tfReplicaSpecs: {Worker: {replicas: 2, restartPolicy: OnFailure, " CONTAINER "}}}");
+	from = world->count;
+	show_framework(world, "Ru");
+	sent = expect_sent(world, from, "PATCH", "/frameworks/j");
+	assert_string_equal(json_str(json_object_get(sent->body, "spec"), "executionType"), "Stop");
+	settle(world);
+	show_framework_as(world, "Completed", "xx", true);
+	show_with(world, "{'status':{'attemptStatus':{'completionStatus':{'code':-210,'type':{'name':'Failed'}}}}}");
+	sent = expect_sent(world, from, "PATCH", "/tfjobs/j/status");
+	assert_string_equal(last_condition(sent), "Failed");
+	assert_non_null(strstr(last_condition_member(sent, "message"), "Job j has failed: Failed to create Pod: no"));
+}
+
 /* Its time to live is refused, and no reason to delete what says so. */
 static void test_ttl_out_of_range(void **state)
 {
@@ -326,6 +347,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_member_added, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_framework_deleted, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ends_without_change, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_pod_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ttl_out_of_range, setup, teardown),
 	};
 

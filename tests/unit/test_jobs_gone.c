@@ -7,9 +7,10 @@ static bool job_absent(struct world *world, struct http_conn *conn)
 	(void)world;
 	if (strcmp(conn->method, "GET") != 0)
 		return false;
-	http_reply(conn, 404, "",
-		   "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"NotFound\",\"code\":404,\"message\":\"gone\","
-		   "\"details\":{\"name\":\"j\",\"group\":\"kubeflow.org\",\"kind\":\"tfjobs\"}}");
+	http_reply(
+		conn, 404, "",
+		"{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"NotFound\",\"code\":404,\"message\":\"gone\","
+		"\"details\":{\"name\":\"j\",\"group\":\"kubeflow.org\",\"kind\":\"tfjobs\"}}");
 	return true;
 }
 
@@ -69,8 +70,9 @@ static void test_job_replaced(void **state)
 	show_job_status(world, JOB_TFJOB, "uid-next", "{}", "{" WORKERS "}", NULL);
 	sent = expect_sent(world, 0, "POST", "/frameworks");
 	sent = expect_sent(world, (size_t)(sent - world->sent) + 1, "POST", "/frameworks");
-	assert_string_equal(json_str(json_array_get(json_path(sent->body, "metadata", "ownerReferences", NULL), 0), "uid"),
-			    "uid-next");
+	assert_string_equal(
+		json_str(json_array_get(json_path(sent->body, "metadata", "ownerReferences", NULL), 0), "uid"),
+		"uid-next");
 }
 
 static void test_job_terminates(void **state)
@@ -137,7 +139,8 @@ static void take_framework(struct world *world, int version, enum job_store_sour
 					     version);
 	struct error err;
 
-	if (job_store_framework(world->store, &(struct reflector_object){.data = text, .len = strlen(text)}, source, &err) < 0)
+	if (job_store_framework(world->store, &(struct reflector_object){.data = text, .len = strlen(text)}, source,
+				&err) < 0)
 		fail_msg("%s", err.message);
 }
 

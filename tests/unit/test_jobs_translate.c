@@ -140,6 +140,9 @@ static void test_refused(void **state)
 		 "spec.tfReplicaSpec[0].replicas is 2, expected 1"},
 		{CC ", spec: {tfReplicaSpec: [{tfReplicaType: Worker}]}",
 		 "spec.tfReplicaSpec[0].template.spec.containers is empty, expected a container"},
+		{TF ", spec: {tfReplicaSpecs: {PS: {" CONTAINER("tensorflow") "}, Worker: {replicas: 10000, " CONTAINER(
+			 "tensorflow") "}}}",
+		 "the job has 10001 replicas in all, expected at most 10000"},
 	};
 
 	(void)state;
