@@ -303,6 +303,16 @@ need_jobs() { # verb resource
     submit_job "$CAICLOUD" caicloud-local '.metadata.name = "cc'"$round"'" | del(.spec.runtimeID)'
     patch_job "$PYTORCHJOBS" base "{\"spec\": {\"pytorchReplicaSpecs\": {\"Worker\": {\"replicas\": $((round + 1))}}}}"
     [[ "$1 $2" != "patch events" ]] || repeats_refusal
+    [[ "$1 $2" != "get tfjobs" && "$1 $2" != "get pytorchjobs" ]] || begins_anew
+}
+
+# Before a job whose Framework somebody has deleted begins anew, it is looked for.
+begins_anew() {
+    local name
+    for name in "tf$round" "py$round" "cc$round"; do
+        wait_framework "$name" 40 .spec
+        api DELETE "$FRAMEWORK_API/namespaces/$NS/frameworks/$name" >/dev/null
+    done
 }
 
 # caicloud's CRD has a status subresource while the right to write one is away, so that it is needed.
