@@ -32,3 +32,24 @@ alone_jobs_counts() {
         (($(grep -c "^${i%:*} " "$requests") <= ${i#*:})) || fail "more than ${i#*:} of ${i%:*}"
     done
 }
+
+# A job is deleted while its watch does not work: its Framework goes, and no other one is made for it.
+alone_jobs_deleted_unseen() {
+    local fault audited_from requests=$RUN/out/$scenario.requests
+    [[ $CLUSTER == embedded ]] || not_here "needs a watch that fails"
+    submit_job "$TFJOBS" tfjob-simple '.spec.tfReplicaSpecs.Worker |= annotate({"run-seconds": "forever"})'
+    wait_job "$TFJOBS" simple 30 "$HAS has(\"Running\")"
+    count_from_now
+    fault=$(testapi POST faults '{"match": {"resource": "tfjobs", "verb": "watch", "userAgent": "fc-jobs"}, "action": {"status": 503}}' | jq .id)
+    testapi POST watches '{"match": {"resource": "tfjobs"}, "do": "end"}' >/dev/null
+    api DELETE "$(jobs_path "$TFJOBS")/simple" >/dev/null
+    wait_for 30 "its Framework is gone" is_absent "$(frameworks_path)/simple"
+    wait_for 30 "fc-jobs looks for the job" jobs_asked_for simple
+    testapi DELETE "faults/$fault" >/dev/null
+    submit_job "$TFJOBS" tfjob-simple '.metadata.name = "next"'
+    wait_framework next 60 .spec
+    requests_of fc-jobs >"$requests"
+    expect "Frameworks created" "$(grep -c '^create frameworks 201' "$requests")" 1
+}
+
+jobs_asked_for() { requests_of fc-jobs | grep -q "^get tfjobs 404"; }
