@@ -40,7 +40,8 @@ alone_jobs_deleted_unseen() {
     submit_job "$TFJOBS" tfjob-simple '.spec.tfReplicaSpecs.Worker |= annotate({"run-seconds": "forever"})'
     wait_job "$TFJOBS" simple 30 "$HAS has(\"Running\")"
     count_from_now
-    fault=$(testapi POST faults '{"match": {"resource": "tfjobs", "verb": "watch", "userAgent": "fc-jobs"}, "action": {"status": 503}}' | jq .id)
+    fault=$(testapi POST faults '{"match": {"resource": "tfjobs", "verb": "watch", "userAgent": "fc-jobs"},
+        "action": {"status": 503}}' | jq .id)
     testapi POST watches '{"match": {"resource": "tfjobs"}, "do": "end"}' >/dev/null
     api DELETE "$(jobs_path "$TFJOBS")/simple" >/dev/null
     wait_for 30 "its Framework is gone" is_absent "$(frameworks_path)/simple"
