@@ -101,7 +101,7 @@ const char *check_queues_rest(struct world *world);
 
 /* check_rest.c: whether everybody is at work who has to act on the Framework, and has seen it as it is. */
 bool framework_attended(struct world *world, const struct object *framework);
-/* Whether who acts on the Framework knows of that version of the Workload of its name, and that Workloads are served.
+/* Whether who acts on the Framework knows of that version of the Workload of its name, and which Workloads are served.
  */
 bool framework_knows_workload(struct world *world, const struct object *framework, const char *version);
 

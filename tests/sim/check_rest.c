@@ -102,6 +102,17 @@ bool framework_attended(struct world *world, const struct object *framework)
 	return item != NULL && !held_up(item);
 }
 
+/* Whether the reconciler waits to hear, or has to ask again, which Workloads are served. */
+static bool asks_for_workloads(const struct reconciler *reconciler)
+{
+	const struct api_served *beta2 = &reconciler->served[API_WORKLOADS_BETA2];
+	const struct api_served *beta1 = &reconciler->served[API_WORKLOADS_BETA1];
+
+	return reconciler->discoveries[API_WORKLOADS_BETA2].asking ||
+	       reconciler->discoveries[API_WORKLOADS_BETA1].asking ||
+	       (beta2->until_ms != 0 && beta2->state != SERVED_YES && beta1->state != SERVED_YES);
+}
+
 bool framework_knows_workload(struct world *world, const struct object *framework, const char *version)
 {
 	const struct member *member = holder(world, framework->ns, framework->name);
@@ -109,7 +120,7 @@ bool framework_knows_workload(struct world *world, const struct object *framewor
 	const struct slot *slot = item == NULL ? NULL : kueue_slot(item_framework(item));
 
 	return slot != NULL && slot->meta != NULL && strcmp(slot->meta->resource_version, version) == 0 &&
-	       member->reconciler.served[API_WORKLOADS_BETA2].state != SERVED_NO;
+	       !asks_for_workloads(&member->reconciler);
 }
 
 /* Whether a call about its name is on its way, or the deletion of the ConfigMap, with which the garbage collector
