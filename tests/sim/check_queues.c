@@ -7,10 +7,7 @@
 #include "tests/objects.h"
 #include "tests/sim/check.h"
 
-enum {
-	OVERDUE_MS = 15 * 1000,
-	UNSERVED_MS = 120 * 1000 /* so long it may count as not served, and wait to look again */
-};
+enum { OVERDUE_MS = 15 * 1000 };
 
 /* A Pod of the Framework that its owner has to know of: it came in time, and events tell of it. */
 static const struct object *some_pod(const struct world *world, const char *framework_uid)

@@ -1,7 +1,7 @@
-/* Queues, in every fourth world or so: Frameworks have the label of a queue, Kueue admits their
- * Workloads by quota and evicts them, and users deactivate and delete them. Workloads are watched, but kept apart from
- * other objects, whose checks are not for them. Once nothing goes wrong any more there is quota for all. Drawn from a
- * random stream of its own, so that all other worlds stay as they are. See sim.h. */
+/* Queues, in every fourth world or so: Frameworks have the label of a queue, Kueue admits their Workloads by quota and
+ * evicts them, and users deactivate and delete them. Workloads are watched, but kept apart from other objects, whose
+ * checks are not for them. Once nothing goes wrong any more there is quota for all. Drawn from a random stream of its
+ * own. See sim.h. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

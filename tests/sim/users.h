@@ -144,8 +144,7 @@ struct queued {
 	struct queued *next;
 	const char *ns;
 	json_t *json;
-	int64_t last_used_ms; /* in a look at what is overdue: its Framework or an object of it was there, or something
-				 to wait for */
+	int64_t last_used_ms; /* the last look that found a reason to hold its quota (check_queues.c) */
 };
 
 /* When the Frameworks are planned. */
