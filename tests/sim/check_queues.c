@@ -1,5 +1,6 @@
 /* What must hold of Frameworks in a queue: none that is not admitted has a Pod, its quota is kept until its last Pod is
  * gone, and given back then; a Framework has one Workload. See check.h. */
+#include <stdio.h>
 #include <string.h>
 
 #include "common/base/json.h"
@@ -108,13 +109,20 @@ void check_queue_cached(struct world *world, const char *ns, const json_t *kept)
 		violated(world, "at rest a watcher has Workload %s/%s otherwise", ns, meta_text(kept, "name"));
 }
 
-/* Whether an object of a former Framework of the name is left. */
-static bool former_is_left(const struct world *world, const struct object *framework)
+/* Whether an object of a former Framework of the name is left, or a Pod that may be one: while the present Framework
+ * has no ConfigMap, a reconciler does not know whose a Pod is. */
+static bool former_is_left(struct world *world, const struct object *framework)
 {
+	char name[128];
+	const struct object *config_map;
+
+	snprintf(name, sizeof(name), "%s-attempt", framework->name);
+	config_map = api_find(world, KIND_CONFIG_MAP, framework->ns, name);
+	if (config_map != NULL && strcmp(config_map->owner_uid, framework->uid) != 0)
+		return true;
 	for (const struct object *object = world->objects; object != NULL; object = object->next)
-		if (object->plan == framework->plan && object != framework &&
-		    strcmp(object->kind == KIND_POD ? annotation(object->json, "FC_FRAMEWORK_UID") : object->owner_uid,
-			   framework->uid) != 0)
+		if (object->plan == framework->plan && object->kind == KIND_POD &&
+		    (config_map == NULL || strcmp(object->owner_uid, config_map->uid) != 0))
 			return true;
 	return false;
 }
