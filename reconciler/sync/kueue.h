@@ -89,8 +89,8 @@ void kueue_release(struct reconcile *reconcile);
 
 /* ---- workload.c: what it needs, and bodies ---- */
 
-/* Whether nothing is left to do but to let go of its Workload: it is gone; or it has a spec that cannot be read, and is
- * on its way out or waits for its admission. */
+/* Whether nothing is left to do but to let go of its Workload, or of its predecessor's: it is gone, or another
+ * controller's; or it has a spec that cannot be read, and is on its way out or waits for its admission. */
 bool kueue_only_releases(const struct framework *framework);
 /* Whether the decisions that calls about the Workload rest on are stored (CONTRACT.md §12). */
 bool kueue_decisions_stored(const struct framework *framework);

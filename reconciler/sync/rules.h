@@ -85,6 +85,9 @@ void framework_report_retried(struct reconcile *reconcile);
 bool suspend_asked(const struct framework *framework);
 /* No ConfigMap and no Pod of it is seen, and no ConfigMap is being created. */
 bool framework_has_nothing(const struct framework *framework);
+/* Whether a Pod of any attempt exists, among those that events report; besides those of that ConfigMap (its uid; NULL:
+ * none is left out). */
+bool framework_has_pods(const struct framework *framework, const char *besides);
 /* … and none will be: it waits to be created. */
 bool framework_at_rest(const struct framework *framework);
 /* Whether only a GET can tell that its ConfigMap does not exist: a create of it has an unknown outcome, or the status

@@ -16,20 +16,21 @@ bool suspend_wanted(const struct framework *framework)
 	       framework->spec.execution_type != EXECUTION_STOP;
 }
 
-/* Whether a Pod of any attempt exists, among those that events report. */
-static bool has_pods(const struct framework *framework)
+bool framework_has_pods(const struct framework *framework, const char *besides)
 {
 	for (const struct slot *slot = framework->slots; slot != NULL; slot = slot->hh.next)
 		if (slot->meta != NULL && !slot_lost(framework, slot) &&
 		    strcmp(slot->meta->controller_kind, "ConfigMap") == 0 &&
-		    strcmp(slot->meta->controller_name, framework->config_map.name) == 0)
+		    strcmp(slot->meta->controller_name, framework->config_map.name) == 0 &&
+		    (besides == NULL || !slot_ours(slot, besides)))
 			return true;
 	return false;
 }
 
 bool framework_has_nothing(const struct framework *framework)
 {
-	return framework->config_map.meta == NULL && framework->config_map.call == CALL_NONE && !has_pods(framework);
+	return framework->config_map.meta == NULL && framework->config_map.call == CALL_NONE &&
+	       !framework_has_pods(framework, NULL);
 }
 
 bool suspend_in_doubt(const struct framework *framework)

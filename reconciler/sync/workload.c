@@ -475,14 +475,8 @@ static bool former_has_nothing(const struct framework *framework)
 {
 	const struct slot *config_map = &framework->config_map;
 
-	if (!slot_ours(config_map, framework->uid))
-		return framework_has_nothing(framework);
-	for (const struct slot *slot = framework->slots; slot != NULL; slot = slot->hh.next)
-		if (slot->meta != NULL && !slot_lost(framework, slot) && !slot_ours(slot, config_map->meta->uid) &&
-		    strcmp(slot->meta->controller_kind, "ConfigMap") == 0 &&
-		    strcmp(slot->meta->controller_name, config_map->name) == 0)
-			return false;
-	return true;
+	return slot_ours(config_map, framework->uid) ? !framework_has_pods(framework, config_map->meta->uid)
+						     : framework_has_nothing(framework);
 }
 
 enum kueue_step kueue_step(const struct framework *framework)

@@ -430,7 +430,7 @@ void queues_make(struct world *world)
 	uint64_t hash = (world->seed + 29) * UINT64_C(0x9E3779B97F4A7C15);
 
 	/* (of two such hashes each says what the other one is) */
-	world->queued = (hash >> (life_of_seed(world->seed) ? 52 : 40)) % QUEUED_EVERY == 0;
+	world->queued = (hash >> (life_of_seed(world->seed) ? 59 : 40)) % QUEUED_EVERY == 0;
 	if (!world->queued)
 		return;
 	random_init_seed(&world->queue_random, world->seed ^ UINT64_C(0x4B4B4B4B4B4B4B4B));
