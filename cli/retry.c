@@ -63,10 +63,14 @@ static int create(struct cli *cli, struct retry *retry, const char *name, bool *
 {
 	cleanup_free char *path = cli_frameworks_path(cli->ns, NULL);
 	cleanup_json json_t *object = new_object(retry, name);
-	int code = cli_send(cli, "POST", path, NULL, object, &retry->created, err);
-	enum cli_fate fate = cli->fate;
+	enum cli_fate fate;
+	int code;
 
 	*taken = false;
+	if (retry_check_name(retry->old, name, err) < 0)
+		return CLI_FAILED;
+	code = cli_send(cli, "POST", path, NULL, object, &retry->created, err);
+	fate = cli->fate;
 	if (code == 0 || fate == CLI_REFUSED || is_there(cli, retry, name))
 		return retry->created == NULL ? code : 0;
 	*taken = fate == CLI_TAKEN;

@@ -46,6 +46,18 @@ static void read_status(struct framework_view *view)
 		view->begun = true;
 }
 
+bool spec_malformed(const json_t *spec, const char *name, struct error *err)
+{
+	struct framework_spec read;
+	bool malformed;
+
+	if (framework_spec_parse(spec, &read, err) < 0)
+		return true;
+	malformed = framework_spec_check_names(&read, name, err) < 0;
+	framework_spec_free(&read);
+	return malformed;
+}
+
 int framework_view_read(json_t *object, struct framework_view *out, struct error *err)
 {
 	const json_t *meta = json_object_get(object, "metadata");

@@ -32,6 +32,10 @@ struct framework_view {
 int framework_view_read(json_t *object, struct framework_view *out, struct error *err);
 void framework_view_free(struct framework_view *view);
 
+/* Whether the controller takes a Framework with this spec and name for malformed (*err: why), whatever its
+ * podFailureSpec. */
+bool spec_malformed(const json_t *spec, const char *name, struct error *err);
+
 /* As the column STATE of kubectl: "Suspended", a state's name, or "" before there is a status. */
 const char *framework_view_state(const struct framework_view *view);
 /* The same without "Attempt", where the name stays unique. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/view/framework.h"
 #include "cli/view/read.h"
 
 /* The rest of a former life: kubectl apply would compare with it. */
@@ -30,6 +31,17 @@ json_t *retry_object(const json_t *framework, const char *name)
 	json_decref(annotations);
 	return json_pack("{s:s, s:s, s:o, s:o*}", "apiVersion", FRAMEWORK_API_VERSION, "kind", "Framework", "metadata",
 			 meta, "spec", spec);
+}
+
+int retry_check_name(const json_t *framework, const char *name, struct error *err)
+{
+	const json_t *spec = json_object_get(framework, "spec");
+	struct error why, before;
+
+	if (!spec_malformed(spec, name, &why) ||
+	    spec_malformed(spec, view_text(json_object_get(framework, "metadata"), "name"), &before))
+		return 0;
+	return error_set(err, "Framework %s would be malformed: %s", name, why.message);
 }
 
 void retry_set_mark(json_t *object, const char *mark)

@@ -104,18 +104,6 @@ static int check_twice(const struct scale_wish *wishes, size_t count, struct err
 	return 0;
 }
 
-static bool is_malformed(const json_t *spec, const char *name, struct error *err)
-{
-	struct framework_spec read;
-	bool malformed;
-
-	if (framework_spec_parse(spec, &read, err) < 0)
-		return true;
-	malformed = framework_spec_check_names(&read, name, err) < 0;
-	framework_spec_free(&read);
-	return malformed;
-}
-
 static json_t *scaled(const json_t *spec, const struct scale_wish *wishes, size_t count)
 {
 	json_t *result = json_deep_copy(spec);
@@ -145,7 +133,7 @@ static int check_result(const json_t *framework, const struct scale_wish *wishes
 	if (total > FRAMEWORK_TASKS_MAX)
 		error_set(err, "all TaskRoles would have %lld Tasks together, expected at most %d", (long long)total,
 			  FRAMEWORK_TASKS_MAX);
-	else if (is_malformed(after, name, &why) && !is_malformed(before, name, err))
+	else if (spec_malformed(after, name, &why) && !spec_malformed(before, name, err))
 		error_set(err, "the Framework would be malformed: %s", why.message);
 	else
 		return 0;

@@ -6,7 +6,7 @@
 
 #define OLD                                                                                                           \
 	"{'apiVersion':'frameworkcontroller.microsoft.com/v1','kind':'Framework','metadata':{'name':'f','namespace':" \
-	"'ns','uid':'u'},'spec':{'description':'keep me','taskRoles':[]},'status':{'state':'Completed'}}"
+	"'ns','uid':'u'},'spec':{'description':'keep me','network':{},'taskRoles':[]},'status':{'state':'Completed'}}"
 #define GONE "{'kind':'Status','status':'Failure','reason':'NotFound','code':404,'message':'not found'}"
 #define TAKEN "{'kind':'Status','status':'Failure','reason':'AlreadyExists','code':409,'message':'already exists'}"
 #define DENIED "{'kind':'Status','status':'Failure','reason':'Forbidden','code':403,'message':'denied'}"
@@ -223,6 +223,9 @@ static void test_named(void **state)
 {
 	static const struct expected taken = {CLI_FAILED, 1, NULL, "already exists", false, false};
 	static const struct expected lost = {CLI_DONE, 1, "g", NULL, false, false};
+	static const struct expected malformed = {
+		CLI_FAILED, 0,    NULL, "Framework 1g would be malformed: spec.network.subdomain is missing",
+		false,      false};
 
 	(void)state;
 	memset(&server, 0, sizeof(server));
@@ -232,6 +235,9 @@ static void test_named(void **state)
 	server.taken = " ";
 	server.create = ANSWER_LOST;
 	check(&lost, "--name", "g");
+	memset(&server, 0, sizeof(server));
+	server.taken = " ";
+	check(&malformed, "--name", "1g"); /* a name that no Service can have */
 }
 
 static void test_replace(void **state)
