@@ -39,6 +39,7 @@ struct world {
 	/* Answers the request itself and returns true, or leaves it to answer(). */
 	bool (*script)(struct world *world, struct http_conn *conn);
 	bool leads;
+	bool lacks_subresource; /* what it tells in doubt */
 	ev_timer work;
 	ev_prepare before_sleep;
 };
@@ -48,10 +49,12 @@ static inline bool leads(void *arg)
 	return ((struct world *)arg)->leads;
 }
 
-/* As a server answers whose CRDs have all got a status subresource. */
+/* As a server answers whose CRDs have all got a status subresource, or lost it. */
 static inline void on_doubt(void *arg, enum job_kind kind)
 {
-	((struct world *)arg)->act.status_subresource[kind] = true;
+	struct world *world = arg;
+
+	world->act.status_subresource[kind] = !world->lacks_subresource;
 }
 
 static inline void on_wake(void *arg)

@@ -174,7 +174,6 @@ static void test_repeated(void **state)
 	}
 }
 
-/* The API server has the Event of another process: it counts 4, and is about version 7 of the job. */
 /* The status of the request is ignored, and so nothing changes. */
 static bool ignore_status(struct world *world, struct http_conn *conn)
 {
@@ -205,6 +204,31 @@ static void test_subresource_added(void **state)
 	assert_string_equal(last_condition(expect_sent(world, 0, "PATCH", "/tfjobs/j/status")), "Running");
 }
 
+/* As an API server that knows no such path. */
+static bool lack_subresource(struct world *world, struct http_conn *conn)
+{
+	if (strstr(conn->path, "/tfjobs/j/status") == NULL)
+		return false;
+	world->script = NULL;
+	http_reply(conn, 404, "Content-Type: text/plain\r\n", "404 page not found\n");
+	return true;
+}
+
+/* Somebody takes the status subresource out of the job's CRD. */
+static void test_subresource_removed(void **state)
+{
+	struct world *world = *state;
+
+	world->lacks_subresource = true;
+	world->script = lack_subresource;
+	show_job(world, "{" WORKERS "}");
+	expect_sent(world, 0, "POST", "/frameworks");
+	show_framework(world, "RR");
+	expect_sent(world, 0, "PATCH", "/tfjobs/j/status");
+	assert_string_equal(last_condition(expect_sent(world, 0, "PATCH", "/tfjobs/j")), "Running");
+}
+
+/* The API server has the Event of another process: it counts 4, and is about version 7 of the job. */
 static bool keep_event(struct world *world, struct http_conn *conn)
 {
 	(void)world;
@@ -367,6 +391,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_refused_writes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_conflict, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_subresource_added, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_subresource_removed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_events, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_repeated, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_counted_on, setup, teardown),
