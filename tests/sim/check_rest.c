@@ -110,7 +110,8 @@ static bool asks_for_workloads(const struct reconciler *reconciler)
 
 	return reconciler->discoveries[API_WORKLOADS_BETA2].asking ||
 	       reconciler->discoveries[API_WORKLOADS_BETA1].asking ||
-	       (beta2->until_ms != 0 && beta2->state != SERVED_YES && beta1->state != SERVED_YES);
+	       (beta2->until_ms != 0 &&
+		(beta2->state == SERVED_UNKNOWN || (beta2->state == SERVED_NO && beta1->state != SERVED_YES)));
 }
 
 bool framework_knows_workload(struct world *world, const struct object *framework, const char *version)
