@@ -352,8 +352,9 @@ static void test_bad_statuses(void **state)
 		{"{" ROLES("7") "}", "taskStatuses[0]"},
 		{"{" ROLES("{" TASK_UID ",'state':'x'}") "}",
 		 "status.attemptStatus.taskRoleStatuses[0].taskStatuses[0].state is \"x\""},
-		/* Without an identity or a reason to be over there is nothing to go on. */
-		{"{" ROLES("{'index':0,'state':'AttemptCreationPending'}") "}", "taskStatuses[0].instanceUID"},
+		{"{" ROLES("{'index':0,'instanceUID':7,'state':'AttemptCreationPending'}") "}",
+		 "taskStatuses[0].instanceUID is 7"},
+		/* Without a reason to be over there is nothing to go on. */
 		{"{" ROLES("{" TASK_UID ",'state':'Completed'}") "}", "taskStatuses[0].attemptStatus.completionStatus"},
 		{"{" ROLES("{" TASK_UID ",'state':'AttemptDeletionPending'}") "}",
 		 "taskStatuses[0].attemptStatus.completionStatus"},
@@ -365,8 +366,8 @@ static void test_bad_statuses(void **state)
 		 "status.attemptStatus.gangScheduler is \"Slurm\", expected the name of a scheduler"},
 		{"{'state':'AttemptRunning','attemptStatus':{'gangScheduler':1}}",
 		 "status.attemptStatus.gangScheduler is 1"},
-		{"{'state':'AttemptRunning','attemptStatus':{'taskRoleStatuses':[{'name':'a'}]}}",
-		 "taskRoleStatuses[0].instanceUID"},
+		{"{'state':'AttemptRunning','attemptStatus':{'taskRoleStatuses':[{'name':'a','instanceUID':[]}]}}",
+		 "taskRoleStatuses[0].instanceUID is []"},
 		{"{'state':'AttemptRunning','attemptStatus':{'taskRoleStatuses':[{'name':'A'}]}}",
 		 "taskRoleStatuses[0].name is \"A\""},
 		{"{'state':'AttemptRunning','attemptStatus':{'taskRoleStatuses':5}}",
