@@ -225,7 +225,8 @@ static void on_written(void *arg, const struct kube_answer *answer)
 			if (version != NULL) {
 				backoff_reset(&item->writes);
 				item->conflicted = false;
-				note_write_time(item);
+				if (!framework_write_can_wait(item->framework))
+					note_write_time(item);
 				framework_written(item->framework, item->writing_version, version);
 			} else {
 				framework_write_failed(item->framework);
@@ -254,6 +255,7 @@ static void start_write(struct item *item)
 		.accept = ACCEPT_METADATA,
 		.timeout_ms = REQUEST_TIMEOUT_MS,
 		.before_send = write_allowed,
+		.last = framework_write_can_wait(framework),
 		.server_timeout = true,
 	};
 

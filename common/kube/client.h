@@ -104,7 +104,8 @@ struct kube_request {
 				    whole stream */
 	int64_t idle_timeout_ms; /* longest silence, 0 = none; meant for streams */
 	bool exempt;             /* does not wait for the rate limit (leases, events of the watcher's streams) */
-	bool low_priority;       /* waits behind all others for the rate limit, dropped when too many wait (Events) */
+	bool low_priority;       /* waits behind those for the rate limit, dropped when too many wait (Events) */
+	bool last;               /* waits behind all others for the rate limit */
 	/* Called right before the request is handed to curl; false refuses it (KUBE_REFUSED). May lower *timeout_ms:
 	 * the fence of CONTRACT.md §12.17. With it, a request without a connection within KUBE_FENCED_SEND_MS is not
 	 * sent (KUBE_NETWORK). NULL: none. The argument is the call's arg. */

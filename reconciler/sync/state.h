@@ -188,6 +188,7 @@ struct framework {
 	struct role_work *roles; /* parallel to status.attempt.roles */
 	uint64_t version;
 	uint64_t written;
+	uint64_t taken_over; /* the version that only adds observedGeneration and conditions to another controller's */
 	uint64_t writes_begun;  /* the number of the last status write … */
 	uint64_t writes_stored; /* … and of the last one that succeeded */
 	uint64_t hold;          /* nothing more is decided until this version is written */

@@ -567,8 +567,14 @@ void framework_sync(struct framework *framework, const struct sync_config *confi
 	run_steps(&reconcile);
 	suspend_enter(&reconcile);
 	if (framework->status.observed_generation != framework->generation) {
+		bool taken_over = framework->status.observed_generation == 0 &&
+				  framework->status.state == STATE_COMPLETED &&
+				  framework->version == framework->written;
+
 		framework->status.observed_generation = framework->generation;
 		framework_touch(&reconcile, WRITE_RUNNING);
+		if (taken_over)
+			framework->taken_over = framework->version;
 	}
 	if (framework->version != framework->written)
 		conditions_update(&reconcile);

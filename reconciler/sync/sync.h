@@ -72,6 +72,9 @@ void framework_answer(struct framework *framework, const struct call *call, cons
 /* A write of the present status begins (boot_ms: CLOCK_BOOTTIME). Returns its version. Later changes go into the next
  * write, in its own time. */
 uint64_t framework_write_started(struct framework *framework, int64_t boot_ms);
+/* Whether it decides nothing and can wait for all other requests: it adds what the original controller did not know of
+ * to the status of what was Completed under it. There may be very many after this controller has taken over. */
+bool framework_write_can_wait(const struct framework *framework);
 /* It failed, or what became of it is unknown: the next reconcile asks for another. */
 void framework_write_failed(struct framework *framework);
 /* A write of the status as of `version` has succeeded; the object is at resource_version now. */

@@ -137,6 +137,11 @@ uint64_t framework_write_started(struct framework *framework, int64_t boot_ms)
 	return framework->version;
 }
 
+bool framework_write_can_wait(const struct framework *framework)
+{
+	return framework->version == framework->taken_over && framework->version > framework->written;
+}
+
 void framework_write_failed(struct framework *framework)
 {
 	pace_hurry(framework);

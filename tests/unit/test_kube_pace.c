@@ -230,13 +230,15 @@ static void test_rate_limit_order(void **state)
 	int64_t start_ms = clock_boot_ms();
 
 	start_client(fixture, &options);
+	call(fixture, 91, (struct kube_request){.last = true});
 	call(fixture, 90, (struct kube_request){.low_priority = true});
 	for (int i = 1; i <= 5; i++)
 		call(fixture, i, (struct kube_request){.path = "/n"});
 	call(fixture, 80, (struct kube_request){.exempt = true});
-	wait_done(fixture, 7);
-	/* exempt goes at once; two at once and then one each 10 ms, low priority last */
+	wait_done(fixture, 8);
+	/* exempt goes at once; two at once and then one each 10 ms, low priority behind them */
 	assert_int_equal(fixture->seen[6].id, 90);
+	assert_int_equal(fixture->seen[7].id, 91);
 	for (int i = 0, next = 1; i < 6; i++) {
 		if (fixture->seen[i].id == 80) {
 			assert_true(i <= 2);

@@ -25,7 +25,7 @@ enum { IDLE_HANDLES_MAX = 64 };
 
 /* QUEUED → RUNNING → FINISHED (its done not yet called); a 401 takes it back to QUEUED once. */
 enum call_state { CALL_QUEUED, CALL_RUNNING, CALL_FINISHED };
-enum lane { LANE_EXEMPT, LANE_NORMAL, LANE_LOW, LANES };
+enum lane { LANE_EXEMPT, LANE_NORMAL, LANE_LOW, LANE_LAST, LANES };
 
 struct kube_call {
 	struct kube_client *client;

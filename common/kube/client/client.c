@@ -54,6 +54,14 @@ static void dequeue(struct kube_call *call)
 		client->low_waiting--;
 }
 
+/* The first call of that lane, or of those that wait behind it; NULL: none waits. */
+static struct kube_call *first_queued(const struct kube_client *client, enum lane lane)
+{
+	while (lane < LANES && client->lanes[lane] == NULL)
+		lane++;
+	return lane < LANES ? client->lanes[lane] : NULL;
+}
+
 /* Out of the running list; its handle has left the transport already. */
 static void stop_running(struct kube_call *call)
 {
@@ -148,13 +156,21 @@ static void idle_due(struct ev_loop *loop, struct ev_timer *timer, int events)
 	time_out(call, "silent for", call->request.idle_timeout_ms);
 }
 
+static enum lane lane_of(const struct kube_request *request)
+{
+	return request->exempt         ? LANE_EXEMPT
+	       : request->low_priority ? LANE_LOW
+	       : request->last         ? LANE_LAST
+				       : LANE_NORMAL;
+}
+
 static struct kube_call *new_call(struct kube_client *client, const struct kube_request *request, kube_data *data,
 				  kube_done *done, void *arg)
 {
 	struct kube_call *call = mem_calloc(1, sizeof(*call));
 
 	call->client = client;
-	call->lane = request->exempt ? LANE_EXEMPT : request->low_priority ? LANE_LOW : LANE_NORMAL;
+	call->lane = lane_of(request);
 	call->stream = data != NULL;
 	call->request = *request;
 	call->request.method = mem_strdup(request->method);
@@ -356,7 +372,7 @@ static bool sends_large(const struct kube_client *client)
 
 int kube_client_patience_ms(const struct kube_client *client)
 {
-	bool waits = client->lanes[LANE_NORMAL] != NULL || client->lanes[LANE_LOW] != NULL;
+	bool waits = first_queued(client, LANE_NORMAL) != NULL;
 
 	if (client->pages > 0 || sends_large(client))
 		return 0;
@@ -374,17 +390,15 @@ static bool may_start(struct kube_client *client)
 {
 	const char *why = NULL;
 	enum credentials_state state;
+	struct kube_call *call;
 
-	if (client->lanes[LANE_EXEMPT] == NULL && client->lanes[LANE_NORMAL] == NULL && client->lanes[LANE_LOW] == NULL)
+	if (first_queued(client, LANE_EXEMPT) == NULL)
 		return true;
 	state = credentials_ready(&client->credentials, &why);
-	for (enum lane lane = LANE_EXEMPT; state == CREDENTIALS_NONE && lane < LANES; lane++)
-		while (client->lanes[lane] != NULL) {
-			struct kube_call *call = client->lanes[lane];
-
-			buf_printf(&call->cause, "not sent: no credentials: %s", why);
-			finish(call, KUBE_NETWORK);
-		}
+	while (state == CREDENTIALS_NONE && (call = first_queued(client, LANE_EXEMPT)) != NULL) {
+		buf_printf(&call->cause, "not sent: no credentials: %s", why);
+		finish(call, KUBE_NETWORK);
+	}
 	return state == CREDENTIALS_READY;
 }
 
@@ -435,7 +449,7 @@ static void begin(struct ev_loop *loop, struct ev_watcher *watcher, int events)
 
 	(void)loop;
 	(void)events;
-	if (client->lanes[LANE_EXEMPT] != NULL || client->lanes[LANE_NORMAL] != NULL || client->lanes[LANE_LOW] != NULL)
+	if (first_queued(client, LANE_EXEMPT) != NULL)
 		start_calls(client);
 }
 
@@ -498,12 +512,8 @@ void kube_client_free(struct kube_client *client)
 		return;
 	client->closing = true;
 	for (;;) {
-		struct kube_call *call = client->lanes[LANE_EXEMPT];
+		struct kube_call *call = first_queued(client, LANE_EXEMPT);
 
-		if (call == NULL)
-			call = client->lanes[LANE_NORMAL];
-		if (call == NULL)
-			call = client->lanes[LANE_LOW];
 		if (call == NULL)
 			call = client->running;
 		if (call == NULL)
