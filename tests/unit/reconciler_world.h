@@ -27,6 +27,7 @@ struct request {
 	kube_done *done;
 	void *arg;
 	bool (*before_send)(void *arg, int64_t *timeout_ms);
+	bool waits_behind_all; /* for the rate limit */
 };
 
 struct world {
@@ -53,6 +54,7 @@ static inline struct kube_call *world_request(void *context, const struct kube_r
 		.done = done,
 		.arg = arg,
 		.before_send = request->before_send,
+		.waits_behind_all = request->last,
 	};
 	world->call_count++;
 	world->requests++;

@@ -47,6 +47,35 @@ static void write_times_are_noted(void **state)
 	assert_int_equal(store_time(&world->reconciler).write_ms, 0);
 }
 
+static void show_text(struct world *world, const char *text)
+{
+	assert_true(store_text(&world->reconciler, KIND_FRAMEWORK, SHARD, text, strlen(text)));
+	run_all(world);
+}
+
+/* What was Completed under the original waits behind all others, and its time says nothing about others. */
+static void completed_before_goes_last(void **state)
+{
+	struct world *world = *state;
+	cleanup_free char *running = framework_text("f", 5, 1);
+	cleanup_free char *text = mem_printf(
+		"%.*s,\"status\":{\"state\":\"Completed\",\"attemptStatus\":{\"completionStatus\":{}}}}",
+		(int)strlen(running) - 1, running);
+
+	world->lease_ms = 60 * 1000;
+	world_grant(world, SHARD);
+	show_text(world, text);
+	run_all(world);
+	world->now_ms += 1000;
+	run_all(world);
+	assert_true(world->calls[find_call(world, "PUT ")].waits_behind_all);
+	answer_write_after(world, 300);
+	assert_int_equal(store_time(&world->reconciler).write_ms, 0);
+	show_framework(world, "g", SHARD, 1);
+	run_all(world);
+	assert_false(world->calls[find_call(world, "PUT ")].waits_behind_all);
+}
+
 /* The first conflict is made good at once. What conflicts again and again is tried less and less often, whatever news
  * come; until a write succeeds. (It was tried as often as the rate allows.) */
 static void conflicts_are_backed_off(void **state)
@@ -305,12 +334,6 @@ static void refused_bodies_shrink(void **state)
 	assert_true(find_call(world, "PUT ") == world->call_count);
 }
 
-static void show_text(struct world *world, const char *text)
-{
-	assert_true(store_text(&world->reconciler, KIND_FRAMEWORK, SHARD, text, strlen(text)));
-	run_all(world);
-}
-
 /* Its former ConfigMap keeps what is known of the name; how large its predecessor's status was says nothing of a
  * namesake. */
 static void namesakes_are_not_compressed(void **state)
@@ -408,6 +431,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(write_times_are_noted, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(completed_before_goes_last, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(conflicts_are_backed_off, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(the_end_writes_what_is_known, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(the_end_waits_for_writes, world_set_up, world_tear_down),
