@@ -84,6 +84,30 @@ static void note_what_holds(struct cli *cli, const char *done, const char *name,
 		cli_note(cli, "Framework %s is not started: spec.executionType is Create; %s starts it", name, start);
 }
 
+/* The API server drops fields that its CRD does not have, and says nothing. */
+static int check_stored(const json_t *object, json_t *wanted, const char *name, struct error *err)
+{
+	const json_t *spec = json_object_get(object, "spec");
+	const char *field;
+	json_t *value;
+
+	json_object_foreach(wanted, field, value) {
+		const json_t *found = json_object_get(spec, field);
+		cleanup_free char *found_text = found == NULL ? mem_strdup("nothing") : json_text(found);
+		cleanup_free char *expected = json_text(value);
+
+		if (found != NULL && json_equal(found, value))
+			continue;
+		error_set(err,
+			  "Framework %s is not changed: the API server has not stored spec.%s, found %s, expected %s. "
+			  "Either a webhook changes it, or the CRD is older than this command: an administrator has to "
+			  "apply manifests/crd.yaml",
+			  name, field, found_text, expected);
+		return CLI_FAILED;
+	}
+	return 0;
+}
+
 static int change_one(struct cli *cli, const struct change *change, const char *name, struct error *err)
 {
 	cleanup_free char *path = cli_frameworks_path(cli->ns, name);
@@ -92,6 +116,8 @@ static int change_one(struct cli *cli, const struct change *change, const char *
 	cleanup_json json_t *object = NULL;
 	int code = cli_send(cli, "PATCH", path, MERGE_PATCH, patch, &object, err);
 
+	if (code == 0)
+		code = check_stored(object, json_object_get(patch, "spec"), name, err);
 	if (code != 0)
 		return code;
 	note_change(cli, object, change->done);

@@ -41,6 +41,14 @@ bool why_malformed(const struct inquiry *inquiry, struct why *why)
 		framework->problem);
 	if (inquiry->events != NULL)
 		why_fact_event(why, inquiry, event_views_latest(inquiry->events, "Malformed", 0, NULL));
+	if (strncmp(framework->problem, "status.", strlen("status.")) == 0) {
+		char ns[80];
+
+		why_advise(why, "Correct the field (with kubectl 1.24 or later); the controller continues by itself:");
+		why_command(why, "kubectl edit framework %s --subresource=status%s", framework->name,
+			    why_namespace(inquiry, ns));
+		return true;
+	}
 	why_change(why, inquiry, "Correct the field; the controller continues by itself:", "edit framework", "");
 	return true;
 }

@@ -11,9 +11,24 @@ static const char *metadata; /* more members of it */
 static const char *framework_state;
 static const char *members = ""; /* more members of spec */
 
-/* The Framework as it is, whatever is changed. */
+static bool drops; /* the CRD has none of the fields that are changed */
+
+/* As the API server carries out a merge patch. */
+static json_t *merged(const char *text, const struct http_conn *conn)
+{
+	json_t *object = cli_json(text);
+	cleanup_json json_t *patch = json_parse(conn->body, strlen(conn->body), NULL);
+
+	if (strcmp(conn->method, "PATCH") == 0 && json_is_object(patch) && !drops)
+		json_object_update(json_object_get(object, "spec"), json_object_get(patch, "spec"));
+	return object;
+}
+
+/* The Framework, which keeps no change. */
 static void serve(struct world *w, struct http_conn *conn)
 {
+	cleanup_json json_t *object = NULL;
+	cleanup_free char *answer = NULL;
 	cleanup_free char *status = cli_status(framework_state, "", "", "");
 	cleanup_free char *text = mem_printf(
 		"{'apiVersion':'frameworkcontroller.microsoft.com/v1','kind':'Framework','metadata':{'name':'f',"
@@ -23,7 +38,9 @@ static void serve(struct world *w, struct http_conn *conn)
 
 	assert_string_equal(conn->path, FRAMEWORKS "/f");
 	w->asked += strcmp(conn->method, "GET") != 0;
-	reply(conn, 200, text);
+	object = merged(text, conn);
+	answer = json_text(object);
+	reply(conn, 200, answer);
 }
 
 static const char *const changes[][2] = {
@@ -117,6 +134,24 @@ static void test_malformed(void **state)
 	members = "";
 }
 
+/* With an older CRD. */
+static void test_not_stored(void **state)
+{
+	struct world w;
+
+	(void)state;
+	metadata = "";
+	framework_state = "AttemptRunning";
+	drops = true;
+	begin(&w, serve);
+	assert_int_equal(run(&w, "suspend", "f", NULL), CLI_FAILED);
+	assert_contains(w.err, "Framework f is not changed: the API server has not stored spec.suspend, found nothing, "
+			       "expected true. ");
+	assert_string_equal(w.out, "");
+	end(&w);
+	drops = false;
+}
+
 /* A copy would be nobody's. */
 static void test_retry_refused(void **state)
 {
@@ -149,8 +184,10 @@ static void serve_other(struct world *w, struct http_conn *conn)
 		"'suspend':true,'executionType':'Create'},'status':{'state':'%s','conditions':[{'type':"
 		"'Completed','status':'%s'}]}}";
 	bool failed = strstr(conn->path, "failed") != NULL, list = strstr(conn->path, "fieldSelector") != NULL;
-	cleanup_free char *one = mem_printf(object, failed ? "failed" : "held", failed ? "Completed" : "AttemptRunning",
-					    failed ? "True" : "False");
+	cleanup_free char *stored = mem_printf(object, failed ? "failed" : "held",
+					       failed ? "Completed" : "AttemptRunning", failed ? "True" : "False");
+	cleanup_json json_t *changed = merged(stored, conn);
+	cleanup_free char *one = json_text(changed);
 	cleanup_free char *all = mem_printf("{'metadata':{'resourceVersion':'5'},'items':[%s]}", one);
 
 	assert_contains(conn->path, "/namespaces/other/frameworks");
@@ -201,6 +238,7 @@ int main(void)
 		cmocka_unit_test(test_controlled),    cmocka_unit_test(test_job),
 		cmocka_unit_test(test_completed),     cmocka_unit_test(test_malformed),
 		cmocka_unit_test(test_retry_refused), cmocka_unit_test(test_hints),
+		cmocka_unit_test(test_not_stored),
 	};
 
 	signal(SIGPIPE, SIG_IGN);

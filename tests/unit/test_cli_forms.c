@@ -11,7 +11,8 @@ static void serve(struct world *w, struct http_conn *conn)
 					       "", role);
 	cleanup_free char *object = mem_printf(
 		"{'apiVersion':'frameworkcontroller.microsoft.com/v1','kind':'Framework','metadata':{'name':'f',"
-		"'namespace':'ns','uid':'u','resourceVersion':'4','managedFields':[{'manager':'kubectl'}]},'spec':{"
+		"'namespace':'ns','uid':'u','resourceVersion':'4','managedFields':[{'manager':'kubectl'}]},'spec':{'"
+		"executionType':'Start',"
 		"'taskRoles':[{'name':'a','taskNumber':1,'task':{'pod':{'spec':{'containers':[{'name':'c'},{'name':"
 		"'d','ports':[{'name':'web','containerPort':80}]}]}}}}]},'status':%s}",
 		status);
@@ -85,7 +86,7 @@ static void test_wait(void **state)
 static void test_managed_fields(void **state)
 {
 	static const char *const rows[][3] = {
-		{"list", "-o", "yaml"}, {"list", "f", "-ojson"}, {"stop", "f", "-oyaml"}, {"scale", "f", "a=1"}};
+		{"list", "-o", "yaml"}, {"list", "f", "-ojson"}, {"start", "f", "-oyaml"}, {"scale", "f", "a=1"}};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

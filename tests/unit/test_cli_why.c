@@ -81,6 +81,12 @@ static void test_left_alone(void **state)
 			NULL);
 	explain(&w, &why, "malformed", "63");
 	done(&w, &why);
+	/* an edit of the Framework itself would not reach its status */
+	cli_world_begin(&w, ONE_ROLE, "{'state':'Nonsense'}");
+	explain(&w, &why, "malformed", "status.state is \"Nonsense\"");
+	assert_int_equal(why.advice_count, 1);
+	assert_string_equal(why.advice[0].command, "kubectl edit framework f --subresource=status -n ns");
+	done(&w, &why);
 }
 
 static void test_held(void **state)
