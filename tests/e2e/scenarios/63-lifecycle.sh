@@ -48,6 +48,21 @@ run_suspend() {
         "$RUN/out/$scenario.configmaps" | tr '\n' ' ')" "0 1 "
 }
 
+# Whoever goes back to the original, which does not know suspend: what it holds is not to be started.
+run_going_back() {
+    mkdir "$RUN/out/$scenario.bin"
+    write_kubectl "$CURRENT_KUBECTL" "$RUN/out/$scenario.bin/stock"
+    printf '#!/bin/sh\nexec stock -n %s "$@"\n' "$NS" >"$RUN/out/$scenario.bin/kubectl"
+    chmod +x "$RUN/out/$scenario.bin/kubectl"
+    create 'fw("held"; [role("a"; 1; {})]) | .spec.suspend = true'
+    create 'fw("f"; [role("a"; 1; {})])'
+    wait_suspended held
+    wait_running f
+    PATH=$RUN/out/$scenario.bin:$PATH bash -eu <(blocks_of manifests/README.md "sh back")
+    expect "what the original does not start" "$(for name in held f; do framework $name .spec.executionType; done)" "Create
+Start"
+}
+
 # Whatever state it is in when the value turns, the last one counts, and nothing runs twice.
 run_suspend_toggled() {
     local i
