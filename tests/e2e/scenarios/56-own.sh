@@ -126,12 +126,12 @@ run_takeover() {
     create '
         def old: .spec |= (retry(false; 0) | .description = "" | .executionType = "Start") |
             .spec.taskRoles[] |= (task_retry(false; 0) | .task.podGracefulDeletionTimeoutSec = null);
-        (fw("running", "compressed", "corrupt"; [role("a"; 2; {}) | policy(0; 0)]) | old),
+        (fw("running", "compressed", "corrupt", "early"; [role("a"; 2; {}) | policy(0; 0)]) | old),
         (fw("finished"; [role("a"; 1; {}) | policy(1; -1)]) | old),
         (fw("fresh"; [role("a"; 1; {"run-seconds": 0, "exit-code": 1}) | policy(0; 0)]) | old),
         (fw("sparse"; [role("a"; 1; {"run-seconds": 0, "exit-code": 1})])),
         (fw("twice"; [role("a"; 1; {}), role("a"; 2; {})]) | old)'
-    for name in running compressed corrupt finished; do
+    for name in running compressed corrupt early finished; do
         write_original_status $name AttemptCreationPending
         [[ $name != finished ]] || continue
         map[$name]=$(make_config_map $name)
@@ -145,12 +145,15 @@ run_takeover() {
     # (not gzip, under base64 that is in order)
     api PUT "$(frameworks_path)/corrupt" "$(get_jq "$(frameworks_path)/corrupt" -c '.status.attemptStatus.taskRoleStatuses = null |
         .status.attemptStatus.taskRoleStatusesCompressed = "H4sIAAAAAAAA/3dyb25n"')" >/dev/null
+    # (as the first versions of the original wrote it)
+    api PUT "$(frameworks_path)/early" "$(get_jq "$(frameworks_path)/early" -c 'del(.status.attemptStatus.taskRoleStatuses[] |
+        .instanceUID, (.taskStatuses[] | .instanceUID, .deletionPending))')" >/dev/null
     record pods
     start_watcher
 
     expect "the subresource" "$(k get crd frameworks.frameworkcontroller.microsoft.com -o jsonpath='{.spec.versions[0].subresources}')" \
         '{"status":{}}'
-    for name in running compressed; do
+    for name in running compressed early; do
         wait_framework $name 15 '.status.observedGeneration == .metadata.generation and .status.state == "AttemptRunning"'
         wait_framework $name 15 \
             "[.status.attemptStatus.taskRoleStatuses[0].taskStatuses[] | \"\\(.state) \\(.attemptStatus.podUID)\"] == [$(
@@ -172,7 +175,7 @@ run_takeover() {
     patch_roles twice 'del(.[1])'
     wait_running twice
     end_records
-    expect "Pods deleted since" "$(jq -r 'select(.object.metadata.labels.FC_FRAMEWORK_NAME | test("running|compressed|corrupt")) |
+    expect "Pods deleted since" "$(jq -r 'select(.object.metadata.labels.FC_FRAMEWORK_NAME | test("running|compressed|corrupt|early")) |
         select(.object.metadata.deletionTimestamp != null).object.metadata.name' "$RUN/out/$scenario.pods")" ""
 
     # A CRD that loses its subresource (an original controller was started) is put back, and reported.
