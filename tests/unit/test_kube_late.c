@@ -2,7 +2,6 @@
  * a socket that reads only when it is told to, so that the request waits in the client's kernel, which delivers it all
  * the same, whatever became of who wrote it, unless the connection is reset. */
 #define _GNU_SOURCE
-#include <dlfcn.h>
 #include <net/if.h>
 #include <poll.h>
 #include <sched.h>
@@ -10,29 +9,9 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
+#include "tests/unit/http2_cleartext.h"
+#include "tests/unit/http2_frames.h"
 #include "tests/unit/kube_world.h"
-
-/* The client speaks HTTP/2 over TLS alone: here in the clear, from the first answer on (RFC 7540, 3.2). */
-static bool http2;
-
-#undef curl_easy_setopt
-#include <curl/curl.h>
-#undef curl_easy_setopt
-
-CURLcode curl_easy_setopt(CURL *easy, CURLoption option, ...)
-{
-	CURLcode (*real)(CURL *, CURLoption, ...);
-	va_list args;
-	void *value;
-
-	*(void **)&real = dlsym(RTLD_NEXT, "curl_easy_setopt");
-	va_start(args, option);
-	value = va_arg(args, void *);
-	va_end(args);
-	if (http2 && option == CURLOPT_HTTP_VERSION)
-		return real(easy, option, (long)CURL_HTTP_VERSION_2_0);
-	return real(easy, option, value);
-}
 
 /* More than the server's end takes, less than the client's kernel and an HTTP/2 stream do. */
 enum { BODY = 40000, RECEIVE_BUFFER = 2304 };
@@ -50,16 +29,6 @@ static int64_t given_up_ms(void)
 static char body[BODY];
 
 /* ---- the server's end ---- */
-
-enum {
-	FRAME_HEAD = 9,
-	FRAME_DATA = 0,
-	FRAME_HEADERS = 1,
-	FRAME_SETTINGS = 4,
-	END_STREAM = 1,
-	ACK = 1,
-	END_HEADERS = 4
-};
 
 struct far_end {
 	struct ev_loop *loop;
@@ -83,68 +52,49 @@ struct far_end {
 
 static void send_frame(struct far_conn *conn, int type, int flags, uint32_t stream, const char *text, size_t len)
 {
-	unsigned char frame[64] = {0, 0, (unsigned char)len, (unsigned char)type, (unsigned char)flags};
+	cleanup_buf struct buf frame = {0};
 
-	for (int i = 0; i < 4; i++)
-		frame[5 + i] = (unsigned char)(stream >> (24 - 8 * i));
-	memcpy(frame + FRAME_HEAD, text, len);
-	assert_int_equal(send(conn->fd, frame, FRAME_HEAD + len, MSG_NOSIGNAL), FRAME_HEAD + len);
+	http2_put(&frame, type, flags, stream, text, len);
+	assert_int_equal(send(conn->fd, frame.data, frame.len, MSG_NOSIGNAL), frame.len);
 }
 
 /* ":status: 200", which is a number in HPACK's table, and no body. */
 static void answer_stream(struct far_conn *conn, uint32_t stream)
 {
-	send_frame(conn, FRAME_HEADERS, END_STREAM | END_HEADERS, stream, "\x88", 1);
+	send_frame(conn, HTTP2_HEADERS, HTTP2_END_STREAM | HTTP2_END_HEADERS, stream, "\x88", 1);
 }
 
-static void on_frame(struct far_conn *conn, int type, int flags, uint32_t stream)
+static void on_frame(struct far_conn *conn, const struct http2_frame *frame)
 {
 	struct far_end *end = conn->end;
 
-	if (type == FRAME_SETTINGS && (flags & ACK) == 0)
-		send_frame(conn, FRAME_SETTINGS, ACK, 0, "", 0);
-	if ((type != FRAME_HEADERS && type != FRAME_DATA) || (flags & END_STREAM) == 0)
+	if (frame->type == HTTP2_SETTINGS && (frame->flags & HTTP2_ACK) == 0)
+		send_frame(conn, HTTP2_SETTINGS, HTTP2_ACK, 0, "", 0);
+	if ((frame->type != HTTP2_HEADERS && frame->type != HTTP2_DATA) || (frame->flags & HTTP2_END_STREAM) == 0)
 		return;
 	end->requests++;
 	if (!end->silent)
-		answer_stream(conn, stream);
+		answer_stream(conn, frame->stream);
 	else if (end->first_unanswered == 0)
-		end->first_unanswered = stream;
+		end->first_unanswered = frame->stream;
 }
 
 static void take_frames(struct far_conn *conn)
 {
-	static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-	static const char upgrade[] = "HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n";
-	const unsigned char *head;
-	const char *end;
+	cleanup_buf struct buf out = {0};
+	struct http2_frame frame;
 
 	if (!conn->upgraded) {
-		end = strstr(conn->in.data, "\r\n\r\n");
-		if (end == NULL)
+		if (!http2_take_upgrade(&conn->in, &out))
 			return;
-		buf_consume(&conn->in, (size_t)(end + 4 - conn->in.data));
 		conn->upgraded = true;
-		assert_int_equal(send(conn->fd, upgrade, strlen(upgrade), MSG_NOSIGNAL), strlen(upgrade));
-		send_frame(conn, FRAME_SETTINGS, 0, 0, "", 0);
+		assert_int_equal(send(conn->fd, out.data, out.len, MSG_NOSIGNAL), out.len);
 		conn->end->requests++;
 		answer_stream(conn, 1);
 	}
-	if (!conn->greeted && conn->in.len >= strlen(preface)) {
-		assert_memory_equal(conn->in.data, preface, strlen(preface));
-		buf_consume(&conn->in, strlen(preface));
-		conn->greeted = true;
-	}
-	while (conn->greeted && conn->in.len >= FRAME_HEAD) {
-		size_t len;
-
-		head = (const unsigned char *)conn->in.data;
-		len = (size_t)head[0] << 16 | (size_t)head[1] << 8 | head[2];
-		if (conn->in.len < FRAME_HEAD + len)
-			return;
-		on_frame(conn, head[3], head[4], (uint32_t)head[7] << 8 | head[8]);
-		buf_consume(&conn->in, FRAME_HEAD + len);
-	}
+	conn->greeted = conn->greeted || http2_take_preface(&conn->in);
+	while (conn->greeted && http2_take(&conn->in, &frame))
+		on_frame(conn, &frame);
 }
 
 static void on_bytes(struct ev_loop *loop, struct ev_io *io, int events)
@@ -159,7 +109,7 @@ static void on_bytes(struct ev_loop *loop, struct ev_io *io, int events)
 		return;
 	}
 	buf_append(&conn->in, data, (size_t)count);
-	if (http2)
+	if (cleartext_http2)
 		take_frames(conn);
 }
 
@@ -312,7 +262,7 @@ static void given_up_stream(struct fixture *fixture, bool cancel)
 	struct far_end end;
 	struct kube_call *given_up;
 
-	http2 = true;
+	cleartext_http2 = true;
 	far_end_start(&end, fixture->loop);
 	start_fenced(fixture, end.port);
 	call(fixture, 0, (struct kube_request){0});
@@ -334,7 +284,7 @@ static void given_up_stream(struct fixture *fixture, bool cancel)
 	wait_done(fixture, 4);
 	assert_int_equal(fixture->seen[3].status, 200);
 	far_end_free(&end);
-	http2 = false;
+	cleartext_http2 = false;
 }
 
 static void test_given_up_stream(void **state)
@@ -353,7 +303,7 @@ static void test_slow_server(void **state)
 	struct fixture *fixture = *state;
 	struct far_end end;
 
-	http2 = true;
+	cleartext_http2 = true;
 	far_end_start(&end, fixture->loop);
 	start_fenced(fixture, end.port);
 	call(fixture, 0, (struct kube_request){0});
@@ -370,7 +320,7 @@ static void test_slow_server(void **state)
 	assert_int_equal(fixture->seen[2].status, 200);
 	assert_int_equal(end.count, 1);
 	far_end_free(&end);
-	http2 = false;
+	cleartext_http2 = false;
 }
 
 /* A process that has a write on its way to the port. */
