@@ -60,7 +60,7 @@ enum kube_failure {
 	KUBE_NETWORK,   /* no answer: refused, reset, TLS; whether the request was carried out is unknown */
 	KUBE_TIMEOUT,   /* no answer in time; unknown likewise */
 	KUBE_CANCELLED, /* by kube_call_cancel or kube_client_free */
-	KUBE_REFUSED,   /* by the before_send hook: never sent */
+	KUBE_REFUSED,   /* by the before_send hook: never sent, or only tries that had no effect */
 };
 
 /* The parts of an API Status object (API conventions, "Response Status Kind") that decisions need. */
@@ -120,7 +120,8 @@ struct kube_request {
  * again, or ask the exec plugin, and send the request once more (before_send is asked again). Calls wait for the plugin
  * of a kubeconfig, which costs no part of timeout_ms either; when it fails, they fail with KUBE_NETWORK. If the server
  * has just closed a kept connection, libcurl sends the request again within the same timeout. So a call with any method
- * may reach the server twice. */
+ * may reach the server twice. If an HTTP/2 stream breaks before the whole body was sent, the client sends the request
+ * once more over HTTP/1.1 (before_send is asked again): libcurl may have lost the answer (common/README.md §7.12). */
 struct kube_call *kube_client_call(struct kube_client *client, const struct kube_request *request, kube_done *done,
 				   void *arg);
 /* The same for a stream (watch). */

@@ -36,6 +36,7 @@ struct http_conn {
 	struct buf in;
 	struct buf out;
 	bool close_after; /* once out is empty */
+	bool other;       /* it speaks another protocol: server->on_bytes takes all bytes */
 	/* the request */
 	char method[16];
 	char path[2048];
@@ -54,6 +55,8 @@ struct http_server {
 	size_t request_count; /* received so far */
 	struct buf log;       /* "GET /path\n…" */
 	void (*on_request)(void *arg, struct http_conn *conn);
+	/* NULL, or takes from conn->in what another protocol says, and sets conn->other for good */
+	void (*on_bytes)(void *arg, struct http_conn *conn);
 	void *arg;
 };
 
@@ -215,7 +218,9 @@ static MAYBE_UNUSED void http_readable(struct ev_loop *loop, struct ev_io *io, i
 		return;
 	}
 	buf_append(&conn->in, data, (size_t)count);
-	while (conn->fd >= 0 && http_take_request(conn)) {
+	if (server->on_bytes != NULL)
+		server->on_bytes(server->arg, conn);
+	while (conn->fd >= 0 && !conn->other && http_take_request(conn)) {
 		server->request_count++;
 		buf_printf(&server->log, "%s %s\n", conn->method, conn->path);
 		server->on_request(server->arg, conn);

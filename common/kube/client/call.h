@@ -23,9 +23,11 @@ enum { UPLOAD_BYTES = 16 * 1024 };
 /* libcurl handles kept for the next calls; each holds some 20 KiB. */
 enum { IDLE_HANDLES_MAX = 64 };
 
-/* QUEUED → RUNNING → FINISHED (its done not yet called); a 401 takes it back to QUEUED once. */
+/* QUEUED → RUNNING → FINISHED (its done not yet called). A 401 takes it back to QUEUED once, and so does an answer that
+ * libcurl lost. */
 enum call_state { CALL_QUEUED, CALL_RUNNING, CALL_FINISHED };
-enum lane { LANE_EXEMPT, LANE_NORMAL, LANE_LOW, LANE_LAST, LANES };
+/* LANE_HTTP1: calls that are sent once more, over HTTP/1.1 (common/README.md §7.12). */
+enum lane { LANE_EXEMPT, LANE_HTTP1, LANE_NORMAL, LANE_LOW, LANE_LAST, LANES };
 
 struct kube_call {
 	struct kube_client *client;
@@ -94,6 +96,7 @@ struct kube_client {
 	struct kube_call *streams; /* running ones */
 	struct kube_call *finished;
 	size_t in_flight;        /* running calls that count against max_connections */
+	size_t http1_running;    /* those of LANE_HTTP1, which may be as many again */
 	size_t pages;            /* unfinished calls for a page of a list */
 	double call_ms;          /* how long those with a place took lately */
 	bool starting;           /* calls are being started, perhaps right before the loop sleeps */
@@ -103,6 +106,7 @@ struct kube_client {
 
 	struct transport *shared;   /* of ordinary calls */
 	struct transport *watching; /* of streams: a connection each */
+	struct transport *http1;    /* of LANE_HTTP1: likewise */
 	struct transport **retired; /* emptying */
 	size_t retired_count;
 
@@ -131,6 +135,9 @@ void exchange_prepare(struct kube_call *call);
 void exchange_collect(struct kube_call *call);
 /* failure and cause of a transfer that libcurl ended. */
 void exchange_judge(struct kube_call *call, CURLcode result);
+/* Whether the transfer ended over HTTP/2 before all of the request was sent, and libcurl may have lost the answer
+ * (common/README.md §7.12). The server never had the whole request. */
+bool exchange_lost(const struct kube_call *call, CURLcode result);
 /* The call as the counters name it. */
 void exchange_count(struct kube_call *call);
 /* Makes the `work` watcher run in the next turn of the loop. Calls may be started last before the loop sleeps; without

@@ -11,6 +11,7 @@
 #include <utlist.h>
 
 #include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/kube/client/call.h"
 
@@ -54,6 +55,12 @@ static void dequeue(struct kube_call *call)
 		client->low_waiting--;
 }
 
+/* Whether the lane's calls need a token and a place. Those of LANE_HTTP1 had both when they were sent first. */
+static bool is_limited(enum lane lane)
+{
+	return lane > LANE_HTTP1;
+}
+
 /* The first call of that lane, or of those that wait behind it; NULL: none waits. */
 static struct kube_call *first_queued(const struct kube_client *client, enum lane lane)
 {
@@ -74,7 +81,9 @@ static void stop_running(struct kube_call *call)
 		DL_DELETE(client->streams, call);
 	else
 		DL_DELETE(client->running, call);
-	if (call->lane == LANE_EXEMPT)
+	if (call->lane == LANE_HTTP1)
+		client->http1_running--;
+	if (!is_limited(call->lane))
 		return;
 	client->in_flight--;
 	client->call_ms += ((double)(clock_boot_ms() - call->started_ms) - client->call_ms) * CALL_WEIGHT;
@@ -222,10 +231,24 @@ void kube_call_cancel(struct kube_call *call)
 
 /* ---- transports ---- */
 
+/* Sends the call, whose transfer has ended, once more. It has paid already. */
+static void send_again(struct kube_call *call, enum lane lane)
+{
+	exchange_count(call);
+	call->counted = false;
+	call->lane = lane;
+	buf_clear(&call->answer);
+	buf_clear(&call->cause);
+	call->http_status = 0;
+	enqueue(call);
+	start_soon(call->client);
+}
+
 static void transfer_done(void *arg, CURL *easy, CURLcode result)
 {
 	struct kube_client *client = arg;
 	struct kube_call *call = NULL;
+	bool lost;
 
 	curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&call);
 	if (result == CURLE_OK)
@@ -234,19 +257,21 @@ static void transfer_done(void *arg, CURL *easy, CURLcode result)
 	if (call->failure == KUBE_TIMEOUT && !call->stream && call->transport == client->shared &&
 	    transport_notes(call->transport)->received_ms < call->started_ms)
 		give_up_on(client, &client->shared);
-	if (call->failure != KUBE_OK)
+	lost = call->lane != LANE_HTTP1 && !client->closing && exchange_lost(call, result);
+	if (call->failure != KUBE_OK && !lost) /* half a request can stay on its way: it has no effect */
 		drop_unsent(call);
 	stop_running(call);
+	if (lost) {
+		log_v(1,
+		      "%s %.*s: sending it again over HTTP/1.1: the server ended the request before all of it was sent",
+		      call->request.method, (int)strcspn(call->request.path, "?"), call->request.path);
+		send_again(call, LANE_HTTP1);
+		return;
+	}
 	if (call->failure == KUBE_OK && call->http_status == 401 && !call->retried && !client->closing &&
 	    credentials_rejected(&client->credentials, call->token_generation)) {
-		exchange_count(call);
-		call->counted = false;
 		call->retried = true;
-		call->lane = LANE_EXEMPT; /* it has paid already */
-		buf_clear(&call->answer);
-		call->http_status = 0;
-		enqueue(call);
-		start_soon(client);
+		send_again(call, call->lane == LANE_HTTP1 ? LANE_HTTP1 : LANE_EXEMPT);
 		return;
 	}
 	finish_soon(call, call->failure);
@@ -257,7 +282,7 @@ static struct transport *make_transport(struct kube_client *client, int late_ms)
 	return transport_new(client->loop, (long)client->max_connections + 8, late_ms, transfer_done, client);
 }
 
-static struct transport *make_shared(struct kube_client *client)
+static struct transport *make_for_calls(struct kube_client *client)
 {
 	return make_transport(client, client->fenced ? KUBE_FENCED_UNACKED_MS : 0);
 }
@@ -267,7 +292,7 @@ static void give_up_on(struct kube_client *client, struct transport **slot)
 {
 	client->retired = mem_realloc(client->retired, client->retired_count + 1, sizeof(*client->retired));
 	client->retired[client->retired_count++] = *slot;
-	*slot = make_shared(client);
+	*slot = make_for_calls(client);
 	handle_free_idle(client);
 	/* the same server most likely */
 	transport_notes(*slot)->multiplexed = transport_notes(client->retired[client->retired_count - 1])->multiplexed;
@@ -308,7 +333,7 @@ static void refresh_transports(struct kube_client *client)
 static void start(struct kube_call *call)
 {
 	struct kube_client *client = call->client;
-	bool limited = call->lane != LANE_EXEMPT;
+	bool limited = is_limited(call->lane);
 
 	call->allowed_ms = call->request.timeout_ms;
 	if (call->request.before_send != NULL && !call->request.before_send(call->arg, &call->allowed_ms)) {
@@ -329,7 +354,7 @@ static void start(struct kube_call *call)
 		token_bucket_take(&client->bucket);
 	dequeue(call);
 	call->state = CALL_RUNNING;
-	call->transport = call->stream ? client->watching : client->shared;
+	call->transport = call->stream ? client->watching : call->lane == LANE_HTTP1 ? client->http1 : client->shared;
 	call->started_ms = clock_boot_ms();
 	exchange_prepare(call);
 	if (call->stream)
@@ -338,6 +363,8 @@ static void start(struct kube_call *call)
 		DL_APPEND(client->running, call);
 	if (limited)
 		client->in_flight++;
+	if (call->lane == LANE_HTTP1)
+		client->http1_running++;
 	ev_timer_set(&call->deadline, (double)call->allowed_ms / 1000.0, 0.0);
 	ev_timer_start(client->loop, &call->deadline);
 	if (call->request.idle_timeout_ms > 0)
@@ -417,7 +444,9 @@ static void start_calls(struct kube_client *client)
 	refresh_transports(client);
 	for (enum lane lane = LANE_EXEMPT; lane < LANES; lane++) {
 		while (client->lanes[lane] != NULL) {
-			if (lane != LANE_EXEMPT) {
+			if (lane == LANE_HTTP1 && client->http1_running >= client->max_connections)
+				break;
+			if (is_limited(lane)) {
 				if (client->in_flight >= places(client))
 					break;
 				wait_ms = token_bucket_wait_ms(&client->bucket, clock_boot_ms());
@@ -427,7 +456,7 @@ static void start_calls(struct kube_client *client)
 			start(client->lanes[lane]);
 			started = true;
 		}
-		if (lane != LANE_EXEMPT && client->lanes[lane] != NULL)
+		if (is_limited(lane) && client->lanes[lane] != NULL)
 			break; /* the lower lane waits behind this one */
 	}
 	ev_timer_stop(client->loop, &client->refill);
@@ -439,6 +468,7 @@ static void start_calls(struct kube_client *client)
 	if (started) {
 		transport_kick(client->shared);
 		transport_kick(client->watching);
+		transport_kick(client->http1);
 	}
 	client->starting = false;
 }
@@ -494,8 +524,9 @@ struct kube_client *kube_client_new(struct ev_loop *loop, const struct kube_conf
 	client->begin.data = client;
 	ev_timer_init(&client->refill, work, 0.0, 0.0);
 	client->refill.data = client;
-	client->shared = make_shared(client);
+	client->shared = make_for_calls(client);
 	client->watching = make_transport(client, 0);
+	client->http1 = make_for_calls(client);
 	if (handle_resolve_server(client, err) < 0 ||
 	    credentials_load(&client->credentials, config, loop, credentials_have_settled, client, err) < 0) {
 		kube_client_free(client);
@@ -535,6 +566,7 @@ void kube_client_free(struct kube_client *client)
 	free(client->retired);
 	transport_free(client->shared);
 	transport_free(client->watching);
+	transport_free(client->http1);
 	credentials_free(&client->credentials);
 	counters_free(&client->counters);
 	warnings_free(&client->warnings);

@@ -289,6 +289,15 @@ void exchange_judge(struct kube_call *call, CURLcode result)
 		buf_puts(&call->cause, call->curl_error[0] != '\0' ? call->curl_error : curl_easy_strerror(result));
 }
 
+bool exchange_lost(const struct kube_call *call, CURLcode result)
+{
+	curl_off_t sent = 0;
+
+	return result == CURLE_HTTP2_STREAM &&
+	       curl_easy_getinfo(call->easy, CURLINFO_SIZE_UPLOAD_T, &sent) == CURLE_OK &&
+	       (size_t)sent < call->request.body_len;
+}
+
 void exchange_count(struct kube_call *call)
 {
 	char resource[RESOURCE_LABEL_SIZE];

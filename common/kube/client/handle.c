@@ -149,11 +149,15 @@ static void set_constants(struct kube_client *client, CURL *easy, struct transpo
 		curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http");
 		curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
 	}
-	if (transport == client->watching) {
+	if (transport != client->shared) {
 		/* so that a connection whose peer is gone is never used again, and no stream slows another */
 		curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
 		curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
+	}
+	if (transport == client->watching) {
 		curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, (long)STREAM_READ_BYTES);
+	} else if (transport == client->http1) {
+		curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
 	} else if (client->tls && !client->config->no_http2) {
 		/* share the connection that is being set up, rather than open one per call */
 		curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
