@@ -27,6 +27,7 @@ static void print_usage(FILE *out)
 	      "  --kubeconfig FILE    overrides kubeConfigFilePath\n"
 	      "  --context NAME       use this context of the kubeconfig instead of current-context\n"
 	      "  --address URL        address of the API server; overrides kubeApiServerAddress\n"
+	      "  --expect-server URL  end with an error if the API server has another address than this\n"
 	      "  --namespaces A,B     watch only these namespaces, at most 64; needs Roles instead of ClusterRoles\n"
 	      "  --workers N          run N reconcilers as children (default: one for every two CPUs, at most 4);\n"
 	      "                       0: reconcilers are started separately\n"

@@ -85,6 +85,7 @@ static void on_led(void *arg, uint64_t epoch, int64_t former_until_ms)
 		.loop = watcher->loop,
 		.flags = &watcher->flags,
 		.config = config,
+		.api_server = process_api_server(),
 		.cache = watcher->cache,
 		.socket = watcher->socket,
 		.endpoint = watcher->endpoint,

@@ -12,7 +12,6 @@
 #include "common/base/log.h"
 #include "common/base/log_last.h"
 #include "common/base/release.h"
-#include "common/kube/kubeconfig.h"
 #include "common/process/arguments.h"
 #include "common/process/gather.h"
 
@@ -36,6 +35,7 @@ int process_flag(const char *program, int option, const char *argument, struct p
 	case PROCESS_KUBECONFIG: flags->kubeconfig = argument; break;
 	case PROCESS_CONTEXT: flags->context = argument; break;
 	case PROCESS_ADDRESS: flags->address = argument; break;
+	case PROCESS_EXPECT_SERVER: flags->expected_server = argument; break;
 	case PROCESS_HTTP: flags->http = argument; break;
 	case PROCESS_HTTP_INSECURE: flags->http_insecure = true; break;
 	case 'v':
@@ -69,6 +69,11 @@ struct kube_client *process_client(struct ev_loop *loop, const struct process_fl
 			error_wrap(err, "kubeConfigFilePath");
 		return NULL;
 	}
+	if (flags->expected_server != NULL && strcmp(flags->expected_server, api_server.server) != 0) {
+		error_set(err, "%s: found the API server %s, expected %s (--expect-server)", api_server.source,
+			  api_server.server, flags->expected_server);
+		return NULL;
+	}
 	if (flags->name == NULL)
 		log_info("API server: %s", api_server.source);
 	else
@@ -77,6 +82,11 @@ struct kube_client *process_client(struct ev_loop *loop, const struct process_fl
 	client = kube_client_new(loop, &api_server, options, err);
 	gather_for(&gather, client);
 	return client;
+}
+
+const struct kube_config *process_api_server(void)
+{
+	return &api_server;
 }
 
 int process_start_code(const struct error *err)

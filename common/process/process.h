@@ -10,11 +10,13 @@
 #include "common/bus/curve.h"
 #include "common/config/config.h"
 #include "common/kube/client.h"
+#include "common/kube/kubeconfig.h"
 #include "common/serve/serve.h"
 
 enum { EXIT_BAD_USE = 2 }; /* also for an invalid configuration */
 
-/* Strings are those of argv; NULL where not given. */
+/* Strings are those of argv; NULL where not given. kubeconfig and address may be "": none, whatever the configuration
+ * and the environment say. */
 struct process_flags {
 	const char *name;      /* on the bus; fc-watcher has none */
 	const char *verbosity; /* of -v */
@@ -24,6 +26,7 @@ struct process_flags {
 	const char *kubeconfig;
 	const char *context; /* of the kubeconfig */
 	const char *address;
+	const char *expected_server; /* of --expect-server */
 	const char *http;
 	const char *http_option; /* the name of --http in messages, if it is another one */
 	bool http_insecure;
@@ -41,6 +44,7 @@ enum process_option {
 	PROCESS_KUBECONFIG,
 	PROCESS_CONTEXT,
 	PROCESS_ADDRESS,
+	PROCESS_EXPECT_SERVER,
 	PROCESS_HTTP,
 	PROCESS_HTTP_INSECURE,
 	PROCESS_HELP,
@@ -58,6 +62,7 @@ enum process_option {
 		{"kubeconfig", required_argument, NULL, PROCESS_KUBECONFIG},                                      \
 		{"context", required_argument, NULL, PROCESS_CONTEXT},                                            \
 		{"address", required_argument, NULL, PROCESS_ADDRESS},                                            \
+		{"expect-server", required_argument, NULL, PROCESS_EXPECT_SERVER},                                \
 		{"http", required_argument, NULL, PROCESS_HTTP},                                                  \
 		{"http-insecure", no_argument, NULL, PROCESS_HTTP_INSECURE}, {"v", required_argument, NULL, 'v'}, \
 		{"help", no_argument, NULL, PROCESS_HELP},                                                        \
@@ -78,6 +83,7 @@ enum process_option {
 	"  --kubeconfig FILE  overrides kubeConfigFilePath\n"                                                 \
 	"  --context NAME     use this context of the kubeconfig instead of current-context\n"                \
 	"  --address URL      overrides kubeApiServerAddress\n"                                               \
+	"  --expect-server URL  end with an error if the API server has another address than this\n"          \
 	"  --http HOST:PORT   serve /healthz, /readyz and /metrics on a loopback address, without TLS\n"      \
 	"  --http-insecure    allow --http on an address that other machines can reach\n"                     \
 	"  -v LEVEL           log level, 0 (default) to 10\n"                                                 \
@@ -88,10 +94,13 @@ enum process_option {
 int process_flag(const char *program, int option, const char *argument, struct process_flags *flags);
 
 /* Creates the client, and logs the process's name, its bus and its API server.
- * A process has one. NULL and *err when there is no usable API server address or credential. The qps, burst and user
- * agent are the caller's. */
+ * A process has one. NULL and *err when there is no usable API server address or credential, or if the address is not
+ * the one of --expect-server. The qps, burst and user agent are the caller's. */
 struct kube_client *process_client(struct ev_loop *loop, const struct process_flags *flags, const struct config *config,
 				   const struct kube_client_options *options, struct error *err);
+
+/* The API server and credentials of process_client(). Borrowed. */
+const struct kube_config *process_api_server(void);
 
 /* The exit code of a program that cannot start: EXIT_FAILURE if the machine lacks something at the moment (the address
  * is in use, no descriptors are left); else EXIT_BAD_USE, since then the command line, the configuration or a file that

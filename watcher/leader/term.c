@@ -162,17 +162,26 @@ int term_check(const struct flags *flags, struct error *err)
 	return 0;
 }
 
+static const char *or_empty(const char *text)
+{
+	return text != NULL ? text : "";
+}
+
+/* A child uses our API server also if it starts much later: by then, the environment, the configuration and the
+ * kubeconfig may lead to another one. What we have chosen is handed on, and also that we have chosen none (""). If the
+ * choice now means another server, the child ends with an error (ARCHITECTURE.md §3.13). */
 static int make_pool(struct term *term, struct error *err)
 {
 	const struct flags *flags = term->options.flags;
+	const struct kube_config *api_server = term->options.api_server;
 	cleanup_free char *program = reconciler_program(flags);
 	const struct {
 		const char *flag;
 		const char *value;
 	} handed_on[] = {
-		{"--config", flags->process.config},   {"--kubeconfig", flags->process.kubeconfig},
-		{"--context", flags->process.context}, {"--address", flags->process.address},
-		{"-v", flags->process.verbosity},
+		{"--config", flags->process.config},     {"--kubeconfig", or_empty(api_server->kubeconfig)},
+		{"--context", api_server->context},      {"--address", or_empty(api_server->address)},
+		{"--expect-server", api_server->server}, {"-v", flags->process.verbosity},
 	};
 	const char *arguments[ARGUMENTS_MAX];
 	size_t count = 0;

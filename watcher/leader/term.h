@@ -8,6 +8,7 @@
 
 #include "common/bus/socket.h"
 #include "common/config/config.h"
+#include "common/kube/kubeconfig.h"
 #include "watcher/flags.h"
 #include "watcher/pool/pool.h"
 #include "watcher/shards/router.h"
@@ -21,6 +22,7 @@ struct term_options {
 	struct ev_loop *loop;
 	const struct flags *flags;
 	const struct config *config;
+	const struct kube_config *api_server; /* our own; the pool's children must use it, too */
 	struct cache *cache;
 	struct bus_socket *socket;
 	const char *endpoint; /* of the bus, for the pool */

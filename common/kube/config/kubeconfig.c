@@ -332,17 +332,17 @@ static int load_kubeconfig(const char *paths, const char *context, const char *a
 			   struct error *err)
 {
 	struct files files = {0};
-	cleanup_free char *used = NULL;
 	int result = load_files(paths, &files, err);
 
 	if (result == 0)
-		result = read_files(&files, context, address == NULL, config, &used, err);
+		result = read_files(&files, context, address == NULL, config, &config->context, err);
 	free_files(&files);
-	if (result < 0 && used == NULL)
+	if (result < 0 && config->context == NULL)
 		return error_wrap(err, "kubeconfig");
 	if (result < 0)
-		return error_wrap(err, "kubeconfig, context \"%s\"", used);
-	config->source = mem_printf("kubeconfig %s, context \"%s\"", paths, used);
+		return error_wrap(err, "kubeconfig, context \"%s\"", config->context);
+	config->kubeconfig = mem_strdup(paths);
+	config->source = mem_printf("kubeconfig %s, context \"%s\"", paths, config->context);
 	return 0;
 }
 
@@ -354,6 +354,7 @@ static int override_server(const char *address, struct kube_config *config, stru
 
 	free(config->source);
 	config->source = source;
+	config->address = mem_strdup(address);
 	mem_replace(&config->server, NULL);
 	mem_replace(&config->tls_server_name, NULL); /* of the other server, as in client-go */
 	fault = url_check_server(address, &config->server);
@@ -434,6 +435,9 @@ void kube_config_free(struct kube_config *config)
 	free_exec(config->exec);
 	free_list(config->impersonate);
 	free(config->tls_server_name);
+	free(config->address);
+	free(config->kubeconfig);
+	free(config->context);
 	free(config->source);
 	*config = (struct kube_config){0};
 }

@@ -57,6 +57,10 @@ run_wrong_kubeconfig() {
     edit_kubeconfig '.contexts[0].context.cluster = "elsewhere"' >"$file"
     ends_with 2 'cluster: found "elsewhere", expected' --config config.yaml --kubeconfig "$file"
     ends_with 2 'context "none": .*: found no such context' --config config.yaml --kubeconfig cluster/kubeconfig --context none
+    ends_with 2 'found the API server http.*, expected http://other:1 \(--expect-server\)' --config config.yaml \
+        --kubeconfig cluster/kubeconfig --expect-server http://other:1
+    # (what fc-watcher hands on to its children, if it uses none)
+    HOME=$RUN/out/$scenario.home ends_with 2 'found no API server' --config config.yaml --kubeconfig "" --address ""
     ends_with 2 'API server address: found "ftp://x"' --config config.yaml --address ftp://x --kubeconfig cluster/kubeconfig
 }
 

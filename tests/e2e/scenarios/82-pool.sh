@@ -1,0 +1,42 @@
+# The reconcilers of a pool start again later than their watcher, and all the same in the watcher's world: with its API server
+# and its bus.
+
+# A kubeconfig with the controller's context and another one, changed by a jq expression. ($mine: the controller's context)
+two_contexts() { # jq-expression
+    kubectl --kubeconfig "$(kubeconfig_of frameworkcontroller)" config view --raw --flatten -o json |
+        jq '."current-context" as $mine |
+            .contexts += [.contexts[] | select(.name == $mine) | .name = "other" | .context.cluster = "other"] |
+            .clusters += [{name: "other", cluster: {server: "http://127.0.0.1:9"}}] | '"$1" >two.new
+    mv two.new two
+}
+
+# A Framework with a Task that ends at once.
+runs_one() { # name
+    create 'fw($name; [role("a"; 1; ends(0; 0))])' --arg name "$1"
+    wait_completed "$1" 60
+}
+
+# The kubeconfig changes while the watcher runs: a child that starts again uses the watcher's cluster, or says why it cannot.
+run_pool_context() {
+    own_cluster
+    two_contexts .
+    launch_watcher watcher-1 --kubeconfig two --workers 1 "${STEADY_ELECTION[@]}"
+    wait_for 20 "the child has its shards" reconcilers_complete watcher-1.log 1
+    two_contexts '."current-context" = "other"'
+    kill_reconcilers
+    wait_for 20 "the child starts again" started_times 2
+    runs_one othercontext
+    # somebody has made the cluster anew
+    two_contexts '.clusters |= map(.cluster.server = "http://127.0.0.1:9")'
+    kill_reconcilers
+    wait_for 20 "it does not take the other server" \
+        grep -q "found the API server http://127.0.0.1:9, expected $api_server (--expect-server)" watcher-1.log
+    two_contexts 'del(.contexts[] | select(.name == $mine))'
+    wait_for 20 "it misses the context" grep -q 'context "[^"]*": .*: found no such context' watcher-1.log
+    two_contexts .
+    runs_one before
+}
+
+started_times() { # number
+    (($(grep -c 'started pool-0' watcher-1.log) == $1))
+}
