@@ -77,6 +77,16 @@ static void on_reloaded(void *arg)
 
 /* ---- leading ---------------------------------------------------------------------------------------------------- */
 
+/* Children that start would wait for ever, while we keep the Lease. Another process has another socket. */
+static void on_cut_off(void *arg, const char *path)
+{
+	log_error(
+		"the bus socket %s is gone: somebody has removed it, and no reconciler can connect. This process ends, "
+		"to be started again",
+		path);
+	stop(arg, EXIT_FAILURE);
+}
+
 static void on_led(void *arg, uint64_t epoch, int64_t former_until_ms)
 {
 	struct watcher *watcher = arg;
@@ -94,6 +104,7 @@ static void on_led(void *arg, uint64_t epoch, int64_t former_until_ms)
 		.epoch = epoch,
 		.former_until_ms = former_until_ms,
 		.live = watcher->live,
+		.cut_off = on_cut_off,
 		.drained = on_drained,
 		.arg = watcher,
 	};

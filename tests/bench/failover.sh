@@ -145,7 +145,7 @@ evaluate() {
 bench_cluster
 api_target arguments
 start_kubelet
-launch watcher env -u XDG_RUNTIME_DIR TMPDIR="$RUN" "$BUILD/fc-watcher" --config config.yaml \
+launch watcher env TMPDIR="$RUN" "$BUILD/fc-watcher" --config config.yaml \
     --kubeconfig cluster/kubeconfig --workers 4 --http 127.0.0.1:0
 wait_for 60 "all shards are held" all_shards_held
 "$BUILD/fc-bench" --kubeconfig cluster/kubeconfig --frameworks "$frameworks" --tasks 1 load --until running >loaded.json

@@ -33,7 +33,10 @@ struct fixture {
 	char directory[TEMP_PATH_SIZE];
 	char program[TEMP_PATH_SIZE + 16];
 	char log[TEMP_PATH_SIZE + 16]; /* written by the script */
+	char bus[TEMP_PATH_SIZE + 16];
+	char endpoint[TEMP_PATH_SIZE + 32]; /* of the bus, where a file is */
 	size_t deaths;
+	size_t cut_offs;
 	char last_death[POOL_NAME_SIZE];
 	bool drained;
 };
@@ -46,12 +49,20 @@ static void on_died(void *arg, const char *name)
 	snprintf(f->last_death, sizeof(f->last_death), "%s", name);
 }
 
+static void on_cut_off(void *arg, const char *path)
+{
+	struct fixture *f = arg;
+
+	assert_string_equal(path, f->bus);
+	f->cut_offs++;
+}
+
 static void on_drained(void *arg)
 {
 	((struct fixture *)arg)->drained = true;
 }
 
-static const struct pool_handler handler = {.died = on_died, .drained = on_drained};
+static const struct pool_handler handler = {.died = on_died, .cut_off = on_cut_off, .drained = on_drained};
 
 static int set_up(void **state)
 {
@@ -62,6 +73,9 @@ static int set_up(void **state)
 	temp_directory(f->directory);
 	snprintf(f->program, sizeof(f->program), "%s/program", f->directory);
 	snprintf(f->log, sizeof(f->log), "%s/log", f->directory);
+	snprintf(f->bus, sizeof(f->bus), "%s/bus", f->directory);
+	snprintf(f->endpoint, sizeof(f->endpoint), "ipc://%s", f->bus);
+	assert_int_equal(fclose(fopen(f->bus, "we")), 0);
 	return 0;
 }
 
@@ -71,6 +85,7 @@ static int tear_down(void **state)
 
 	unlink(f->program);
 	unlink(f->log);
+	unlink(f->bus);
 	assert_int_equal(rmdir(f->directory), 0);
 	free(f);
 	return 0;
@@ -131,7 +146,7 @@ static struct pool *make_pool(struct fixture *f, int workers, const char *const 
 {
 	const struct pool_options options = {.program = f->program,
 					     .workers = workers,
-					     .endpoint = "ipc:///x",
+					     .endpoint = f->endpoint,
 					     .arguments = arguments,
 					     .drain_ms = drain_ms,
 					     .backoff_first_ms = 20};
@@ -149,13 +164,15 @@ static void test_arguments_and_drain(void **state)
 	struct fixture *f = *state;
 	struct pool *pool;
 	char last[512];
+	char expected[512];
 
 	/* exec: the signal must reach the one that traps it */
 	write_script(f, "trap 'exit 0' TERM\necho \"$@\" >> $log\nwhile :; do sleep 0.02; done");
 	pool = make_pool(f, 1, arguments, 10000);
 	wait_lines(f, 1);
 	lines(f, last, sizeof(last));
-	assert_string_equal(last, "--name pool-0 --bus ipc:///x --config a b\n");
+	snprintf(expected, sizeof(expected), "--name pool-0 --bus %s --config a b\n", f->endpoint);
+	assert_string_equal(last, expected);
 	assert_true(pool_pid(pool, 0) > 0);
 	pool_stop(pool);
 	assert_true(run_until(f->loop, &f->drained, limit_s));
@@ -171,7 +188,7 @@ static void test_http(void **state)
 	struct fixture *f = *state;
 	const struct pool_options options = {.program = f->program,
 					     .workers = 2,
-					     .endpoint = "ipc:///x",
+					     .endpoint = f->endpoint,
 					     .http = "127.0.0.1:8081",
 					     .drain_ms = 10000,
 					     .backoff_first_ms = 20};
@@ -352,11 +369,51 @@ static void test_hangup_at_start(void **state)
 static void test_no_program(void **state)
 {
 	struct fixture *f = *state;
-	const struct pool_options options = {.program = f->program, .workers = 1, .endpoint = "ipc:///x"};
+	const struct pool_options options = {.program = f->program, .workers = 1, .endpoint = f->endpoint};
 	struct error err;
 
 	assert_null(pool_new(f->loop, &options, &handler, f, &err));
 	assert_non_null(strstr(err.message, f->program));
+}
+
+/* Without the socket a child would wait for ever: none is started again, nor is a pool begun. */
+static void test_cut_off(void **state)
+{
+	struct fixture *f = *state;
+	const struct pool_options options = {.program = f->program, .workers = 1, .endpoint = f->endpoint};
+	struct error err;
+	struct pool *pool;
+
+	write_script(f, "echo up >> $log\nexec sleep 1000");
+	pool = make_pool(f, 2, NULL, 10000);
+	wait_lines(f, 2);
+	assert_int_equal(unlink(f->bus), 0);
+	assert_int_equal(kill(pool_pid(pool, 0), SIGKILL), 0);
+	assert_true(run_until_count(f->loop, &f->cut_offs, 1, limit_s));
+	assert_int_equal(pool_pid(pool, 0), 0);
+	assert_int_equal(pool_restarts(pool), 0);
+	pool_stop(pool);
+	assert_true(run_until(f->loop, &f->drained, limit_s));
+	assert_int_equal(f->cut_offs, 1);
+	assert_int_equal(lines(f, NULL, 0), 2);
+	pool_free(pool);
+	assert_null(pool_new(f->loop, &options, &handler, f, &err));
+	assert_non_null(strstr(err.message, f->bus));
+}
+
+/* As pool_directory_make(), with the fixture's directory as $TMPDIR. */
+static void make_below(const struct fixture *f, char **directory, int *lock, char **endpoint)
+{
+	const char *variable = getenv("TMPDIR");
+	cleanup_free char *before = variable == NULL ? NULL : mem_strdup(variable);
+	struct error err;
+
+	setenv("TMPDIR", f->directory, 1);
+	assert_int_equal(pool_directory_make(directory, lock, endpoint, &err), 0);
+	if (before == NULL)
+		unsetenv("TMPDIR");
+	else
+		setenv("TMPDIR", before, 1);
 }
 
 static void test_directory(void **state)
@@ -364,20 +421,24 @@ static void test_directory(void **state)
 	struct fixture *f = *state;
 	cleanup_free char *directory = NULL;
 	cleanup_free char *endpoint = NULL;
+	cleanup_free char *runtime = mem_printf("%s/runtime", f->directory);
+	cleanup_free char *below = mem_printf("%s/frameworkcontroller-", f->directory);
 	struct stat info;
-	struct error err;
 	int lock;
 
-	setenv("XDG_RUNTIME_DIR", f->directory, 1);
-	assert_int_equal(pool_directory_make(&directory, &lock, &endpoint, &err), 0);
-	assert_memory_equal(directory, f->directory, strlen(f->directory));
+	/* it would vanish with the last session of the user */
+	assert_int_equal(mkdir(runtime, 0700), 0);
+	setenv("XDG_RUNTIME_DIR", runtime, 1);
+	make_below(f, &directory, &lock, &endpoint);
+	unsetenv("XDG_RUNTIME_DIR");
+	assert_int_equal(rmdir(runtime), 0);
+	assert_memory_equal(directory, below, strlen(below));
 	assert_int_equal(stat(directory, &info), 0);
 	assert_int_equal(info.st_mode & 0777, 0700);
 	assert_memory_equal(endpoint, "ipc:///", 7);
 	fclose(fopen(endpoint + 6, "w")); /* the socket */
 	pool_directory_remove(directory, lock);
 	assert_int_equal(stat(directory, &info), -1);
-	unsetenv("XDG_RUNTIME_DIR");
 }
 
 /* A listening socket in a directory, so old. */
@@ -415,16 +476,13 @@ static void test_left_behind(void **state)
 	char paths[4][TEMP_PATH_SIZE + 64];
 	int living = make_directory(f, "living", 3600, paths[0]);
 	struct stat info;
-	struct error err;
 	int lock;
 
 	close(make_directory(f, "young", 10, paths[1]));
 	close(make_directory(f, "killed", 3600, paths[2]));
 	snprintf(paths[3], sizeof(paths[3]), "%s/frameworkcontroller-empty", f->directory);
 	assert_int_equal(mkdir(paths[3], 0700), 0);
-	setenv("XDG_RUNTIME_DIR", f->directory, 1);
-	assert_int_equal(pool_directory_make(&directory, &lock, &endpoint, &err), 0);
-	unsetenv("XDG_RUNTIME_DIR");
+	make_below(f, &directory, &lock, &endpoint);
 	assert_int_equal(stat(paths[2], &info), -1);
 	assert_int_equal(stat(paths[0], &info), 0);
 	assert_int_equal(stat(paths[1], &info), 0);
@@ -447,13 +505,11 @@ static void test_no_knock(void **state)
 	cleanup_free char *other = NULL;
 	int locks[2];
 	struct stat info;
-	struct error err;
 	int living;
 
-	setenv("XDG_RUNTIME_DIR", f->directory, 1);
-	assert_int_equal(pool_directory_make(&leader, &locks[0], &endpoint, &err), 0);
+	make_below(f, &leader, &locks[0], &endpoint);
 	living = listen_in(leader, 3600);
-	assert_int_equal(pool_directory_make(&standby, &locks[1], &other, &err), 0);
+	make_below(f, &standby, &locks[1], &other);
 	assert_int_equal(accept(living, NULL, NULL), -1);
 	assert_int_equal(errno, EAGAIN);
 	assert_int_equal(stat(leader, &info), 0);
@@ -462,8 +518,7 @@ static void test_no_knock(void **state)
 	free(other);
 	close(living);
 	close(locks[0]);
-	assert_int_equal(pool_directory_make(&standby, &locks[1], &other, &err), 0);
-	unsetenv("XDG_RUNTIME_DIR");
+	make_below(f, &standby, &locks[1], &other);
 	assert_int_equal(stat(leader, &info), -1);
 	pool_directory_remove(standby, locks[1]);
 }
@@ -483,6 +538,7 @@ int main(void)
 		TEST(test_stop_at_once),
 		TEST(test_hangup_at_start),
 		TEST(test_no_program),
+		TEST(test_cut_off),
 		TEST(test_directory),
 		TEST(test_left_behind),
 		TEST(test_no_knock),

@@ -365,8 +365,11 @@ static void test_no_process_for_a_worker(void **state)
 {
 	static const struct pool_handler handler = {.died = on_died, .drained = on_drained};
 	char program[TEMP_PATH_SIZE];
-	const struct pool_options options = {
-		.program = program, .workers = 2, .endpoint = "ipc:///x", .drain_ms = 10000, .backoff_first_ms = 10};
+	const struct pool_options options = {.program = program,
+					     .workers = 2,
+					     .endpoint = "ipc:///dev/null",
+					     .drain_ms = 10000,
+					     .backoff_first_ms = 10};
 	struct ev_loop *loop = ev_default_loop(0);
 	bool drained = false;
 	struct error err;

@@ -31,6 +31,7 @@ struct fixture {
 	char program[TEMP_PATH_SIZE + 16];
 	char started[TEMP_PATH_SIZE + 16]; /* the arguments of each start, a line each */
 	char kubeconfig[TEMP_PATH_SIZE + 16];
+	char endpoint[TEMP_PATH_SIZE + 16]; /* of the bus; a file is there */
 	struct config config;
 	struct kube_config api_server;
 	struct cache *cache;
@@ -58,6 +59,8 @@ static int set_up(void **state)
 	snprintf(f->program, sizeof(f->program), "%s/program", f->directory);
 	snprintf(f->started, sizeof(f->started), "%s/started", f->directory);
 	snprintf(f->kubeconfig, sizeof(f->kubeconfig), "%s/kubeconfig", f->directory);
+	snprintf(f->endpoint, sizeof(f->endpoint), "ipc://%s/bus", f->directory);
+	put_file(f->endpoint + strlen("ipc://"), "");
 	script = mem_printf("#!/bin/sh\nfor argument; do line=\"$line[$argument]\"; done\necho \"$line\" >>%s\n"
 			    "exec sleep 1000\n",
 			    f->started);
@@ -80,9 +83,16 @@ static int tear_down(void **state)
 	unlink(f->program);
 	unlink(f->started);
 	unlink(f->kubeconfig);
+	unlink(f->endpoint + strlen("ipc://"));
 	assert_int_equal(rmdir(f->directory), 0);
 	free(f);
 	return 0;
+}
+
+static void never_cut_off(void *arg, const char *path)
+{
+	(void)arg;
+	fail_msg("%s", path);
 }
 
 static void never_drained(void *arg)
@@ -99,10 +109,11 @@ static void begin_term(struct fixture *f)
 		.config = &f->config,
 		.api_server = &f->api_server,
 		.cache = f->cache,
-		.endpoint = "ipc:///x",
+		.endpoint = f->endpoint,
 		.qps = 1,
 		.burst = 1,
 		.epoch = 1,
+		.cut_off = never_cut_off,
 		.drained = never_drained,
 		.arg = f,
 	};

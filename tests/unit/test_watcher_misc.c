@@ -307,7 +307,7 @@ static void test_pool_member(void **state)
 	static const struct pool_handler handler = {.died = child_died, .drained = pool_is_drained};
 	const struct pool_options options = {.program = "/bin/false",
 					     .workers = 1,
-					     .endpoint = "ipc:///nowhere",
+					     .endpoint = "ipc:///dev/null",
 					     .drain_ms = 1000,
 					     .backoff_first_ms = 60000};
 	struct ev_loop *loop = ev_default_loop(0);

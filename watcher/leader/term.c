@@ -123,6 +123,13 @@ static void on_worker_died(void *arg, const char *name)
 	router_process_dead(term->router, name);
 }
 
+static void on_cut_off(void *arg, const char *path)
+{
+	struct term *term = arg;
+
+	term->options.cut_off(term->options.arg, path);
+}
+
 static void on_pool_drained(void *arg)
 {
 	struct term *term = arg;
@@ -130,7 +137,8 @@ static void on_pool_drained(void *arg)
 	term->options.drained(term->options.arg);
 }
 
-static const struct pool_handler pool_handler = {.died = on_worker_died, .drained = on_pool_drained};
+static const struct pool_handler pool_handler = {
+	.died = on_worker_died, .cut_off = on_cut_off, .drained = on_pool_drained};
 
 /* The program that the flags name, else fc-reconciler in the folder of our own program. */
 static char *reconciler_program(const struct flags *flags)

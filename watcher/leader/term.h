@@ -31,6 +31,8 @@ struct term_options {
 	uint64_t epoch;
 	int64_t former_until_ms; /* as in struct shard_options */
 	bool live;
+	/* Somebody has removed the pool's bus socket, path: the process must end. */
+	void (*cut_off)(void *arg, const char *path);
 	void (*drained)(void *arg); /* after term_close(): no child is left; it may run within term_close() */
 	void *arg;
 };
@@ -39,7 +41,7 @@ struct term_options {
  * and *err. */
 int term_check(const struct flags *flags, struct error *err);
 
-/* NULL and *err when the reconcilers' program cannot be executed. */
+/* NULL and *err when the reconcilers' program cannot be executed, or if the pool's bus socket is gone. */
 struct term *term_new(const struct term_options *options, struct error *err);
 /* Its children are killed, and gone, when this returns. NULL is fine. */
 void term_free(struct term *term);

@@ -64,7 +64,8 @@ static void clean(const char *parent)
 
 int pool_directory_make(char **directory, int *lock, char **endpoint, struct error *err)
 {
-	const char *parents[] = {getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"), "/tmp"};
+	/* not $XDG_RUNTIME_DIR: it is removed after the user's last logout (pam_systemd(8)), and we may run on */
+	const char *parents[] = {getenv("TMPDIR"), "/tmp"};
 	struct sockaddr_un address;
 
 	for (size_t i = 0; i < ARRAY_LEN(parents); i++) {
@@ -95,7 +96,7 @@ void pool_directory_remove(const char *directory, int lock)
 
 	if (unlink(socket) < 0 && errno != ENOENT)
 		log_warning("cannot remove %s: %s", socket, strerror(errno));
-	if (rmdir(directory) < 0)
+	if (rmdir(directory) < 0 && errno != ENOENT)
 		log_warning("cannot remove %s: %s", directory, strerror(errno));
 	if (lock >= 0)
 		close(lock);

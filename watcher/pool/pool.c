@@ -25,7 +25,11 @@ enum {
 	STEADY_MS = 60000, /* one that ran this long is restarted at once again */
 	EXIT_NO_EXEC = 127,
 	SIGNALS_MAX = 65,
+	NAME_AT = 2, /* in argv */
+	ENDPOINT_AT = 4,
 };
+
+#define IPC "ipc://"
 
 struct worker {
 	struct pool *pool;
@@ -44,7 +48,7 @@ struct pool {
 	struct ev_loop *loop;
 	const struct pool_handler *handler;
 	void *arg;
-	char **argv;      /* with a hole for the name: argv[2] */
+	char **argv;      /* with a hole for the name */
 	size_t http_hole; /* and one for --http; 0: none */
 	int64_t drain_ms;
 	int64_t backoff_first_ms;
@@ -124,7 +128,7 @@ static void start(struct worker *worker)
 	sigset_t before;
 	pid_t pid;
 
-	pool->argv[2] = worker->name;
+	pool->argv[NAME_AT] = worker->name;
 	if (pool->http_hole > 0)
 		pool->argv[pool->http_hole] = worker->http;
 	sigfillset(&all);
@@ -146,13 +150,24 @@ static void start(struct worker *worker)
 	ev_child_start(pool->loop, &worker->child);
 }
 
+/* Whether somebody has removed the socket: children that are connected do not notice it. */
+static bool is_cut_off(const char *endpoint)
+{
+	return access(endpoint + strlen(IPC), F_OK) < 0 && (errno == ENOENT || errno == ENOTDIR);
+}
+
 static void on_restart(struct ev_loop *loop, ev_timer *timer, int events)
 {
 	struct worker *worker = timer->data;
+	struct pool *pool = worker->pool;
 
 	(void)loop;
 	(void)events;
-	worker->pool->restarts++;
+	if (is_cut_off(pool->argv[ENDPOINT_AT])) {
+		pool->handler->cut_off(pool->arg, pool->argv[ENDPOINT_AT] + strlen(IPC));
+		return;
+	}
+	pool->restarts++;
 	worker->restarts++;
 	start(worker);
 }
@@ -252,6 +267,10 @@ struct pool *pool_new(struct ev_loop *loop, const struct pool_options *options, 
 		error_set_errno(err, errno, "cannot execute %s", options->program);
 		return NULL;
 	}
+	if (is_cut_off(options->endpoint)) {
+		error_set(err, "the bus socket %s is gone", options->endpoint + strlen(IPC));
+		return NULL;
+	}
 	if (options->http != NULL && pool_http(options->http, options->workers - 1, http, err) < 0)
 		return NULL;
 	pool = mem_calloc(1, sizeof(*pool) + (size_t)options->workers * sizeof(pool->workers[0]));
@@ -317,7 +336,7 @@ void pool_free(struct pool *pool)
 		if (worker->pid != 0)
 			waitpid(worker->pid, NULL, 0);
 	}
-	pool->argv[2] = NULL;
+	pool->argv[NAME_AT] = NULL;
 	if (pool->http_hole > 0)
 		pool->argv[pool->http_hole] = NULL;
 	free(pool->argv[0]);

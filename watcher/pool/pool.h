@@ -16,7 +16,7 @@ struct pool;
 struct pool_options {
 	const char *program;          /* path of fc-reconciler */
 	int workers;                  /* >= 1 */
-	const char *endpoint;         /* of the bus, for --bus */
+	const char *endpoint;         /* of the bus, for --bus; ipc:// */
 	const char *http;             /* HOST:PORT of the first child; each further one has the next port; NULL: none */
 	const char *const *arguments; /* further arguments for every child; NULL-terminated; NULL: none */
 	int64_t drain_ms;             /* after SIGTERM, until SIGKILL */
@@ -26,6 +26,9 @@ struct pool_options {
 struct pool_handler {
 	/* The child with that member name has ended. */
 	void (*died)(void *arg, const char *name);
+	/* Somebody has removed the bus socket, path: no child can connect to it any more. In place of a restart; the
+	 * pool is to be stopped. */
+	void (*cut_off)(void *arg, const char *path);
 	/* After pool_stop(): none is left. */
 	void (*drained)(void *arg);
 };
@@ -40,7 +43,7 @@ const char *pool_name(int slot, char out[POOL_NAME_SIZE]);
 int pool_http(const char *http, int slot, char out[POOL_HTTP_SIZE], struct error *err);
 
 /* Forks them. loop is the default loop, the only one that reaps children. NULL and *err when the program cannot be
- * executed. */
+ * executed, or if the bus socket does not exist. */
 struct pool *pool_new(struct ev_loop *loop, const struct pool_options *options, const struct pool_handler *handler,
 		      void *arg, struct error *err);
 /* Sends SIGTERM to all children, and SIGKILL after drain_ms to those that still run; then calls drained(), perhaps
@@ -61,10 +64,10 @@ const char *pool_slot_end(const struct pool *pool, int slot);
  * …) for every reason that occurred, in a fixed order. */
 void pool_ends(const struct pool *pool, void (*each)(void *arg, const char *reason, uint64_t count), void *arg);
 
-/* Makes a directory for the bus socket that only this user can enter, below $XDG_RUNTIME_DIR, $TMPDIR or /tmp. Removes
- * the directories that killed watchers left there. The caller frees *directory and *endpoint. *lock is a descriptor
- * (or -1) that keeps other watchers from removing the directory until pool_directory_remove(), or until this process
- * ends in any way. */
+/* Makes a directory for the bus socket that only this user can enter, below $TMPDIR or /tmp. Removes the directories
+ * that killed watchers left there. The caller frees *directory and *endpoint. *lock is a descriptor (or -1) that keeps
+ * other watchers, and systemd-tmpfiles, from removing the directory until pool_directory_remove(), or until this
+ * process ends in any way. */
 int pool_directory_make(char **directory, int *lock, char **endpoint, struct error *err);
 /* Removes the socket and the directory, and closes lock. */
 void pool_directory_remove(const char *directory, int lock);

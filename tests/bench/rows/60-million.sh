@@ -68,7 +68,7 @@ costs() { # name
 start_pool() {
     : >cpu.before
     begun=$(now_ms)
-    launch watcher env -u XDG_RUNTIME_DIR TMPDIR="$RUN" "$BUILD/fc-watcher" --config config.yaml --kubeconfig cluster/kubeconfig \
+    launch watcher env TMPDIR="$RUN" "$BUILD/fc-watcher" --config config.yaml --kubeconfig cluster/kubeconfig \
         --workers "$workers" --http 127.0.0.1:0
     wait_for 900 "the watcher is ready" is_ready watcher
     since >took

@@ -471,7 +471,6 @@ static void prepare_environment(const struct demo *demo)
 	if (strlen(demo->directory) + BUS_PATH_ROOM > SUN_PATH_MAX)
 		return;
 	setenv("TMPDIR", demo->directory, 1);
-	unsetenv("XDG_RUNTIME_DIR");
 }
 
 static void catch_signals(struct demo *demo)

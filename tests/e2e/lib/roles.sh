@@ -54,7 +54,7 @@ launch_watcher() { # name [arguments...]
     shift
     [[ " $* " != *" --workers 0 "* ]] || account=fc-watcher
     # TMPDIR: a watcher that is killed leaves its bus socket behind.
-    launch "$name" env -u XDG_RUNTIME_DIR TMPDIR="$RUN" POD_NAMESPACE="$(lease_namespace)" "$BUILD/fc-watcher" \
+    launch "$name" env TMPDIR="$RUN" POD_NAMESPACE="$(lease_namespace)" "$BUILD/fc-watcher" \
         --config config.yaml --kubeconfig "$(kubeconfig_of $account)" "$@"
 }
 

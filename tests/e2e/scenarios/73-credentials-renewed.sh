@@ -32,7 +32,7 @@ launch_renewing() { # name [VARIABLE=VALUE...] -- [arguments...]
     shift
     while [[ $1 != -- ]]; do environment+=("$1"); shift; done
     shift
-    launch "$name" env -u XDG_RUNTIME_DIR -u KUBECONFIG HOME="$RUN" TMPDIR="$RUN" POD_NAMESPACE="$ROLES_NAMESPACE" \
+    launch "$name" env -u KUBECONFIG HOME="$RUN" TMPDIR="$RUN" POD_NAMESPACE="$ROLES_NAMESPACE" \
         "${environment[@]}" "$BUILD/fc-watcher" --config config.yaml --workers 1 "$@"
 }
 

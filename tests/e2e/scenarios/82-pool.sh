@@ -40,3 +40,24 @@ run_pool_context() {
 started_times() { # number
     (($(grep -c 'started pool-0' watcher-1.log) == $1))
 }
+
+# Somebody removes the socket's directory. A child that starts again could not connect: the watcher ends, and gives its Lease
+# back, so that the next one leads at once.
+run_pool_socket() {
+    local pid socket
+    own_cluster
+    launch_watcher watcher-1 --workers 2 "${STEADY_ELECTION[@]}"
+    wait_for 20 "the children have their shards" reconcilers_complete watcher-1.log 2
+    pid=$(watcher_pid)
+    socket=$(sed -n 's,.*the bus listens on ipc://,,p' watcher-1.log)
+    expect_match "the socket" "$socket" '^/.*/frameworkcontroller-[^/]+/bus$'
+    rm "$socket"
+    rmdir "${socket%/bus}"
+    runs_one withoutsocket
+    kill -KILL "$(reconcilers | head -n 1)"
+    wait_for 20 "the watcher has ended" has_ended "$pid"
+    expect_match "what it says" "$(grep '^E' watcher-1.log)" "the bus socket $socket is gone"
+    expect "the holder of the Lease" "$(get_jq "$(election_lease)" -r '.spec.holderIdentity // ""')" ""
+    start_watcher "${STEADY_ELECTION[@]}"
+    runs_one next
+}
