@@ -148,6 +148,13 @@ void reflector_start(struct reflector *reflector)
 		go_on(reflector);
 }
 
+void reflector_watch_again(struct reflector *reflector)
+{
+	if (reflector->phase == WATCH && reflector->call != NULL && reflector->connected && !reflector->initial &&
+	    reflector->verdict == NO_VERDICT)
+		reflector_stop_call(reflector, VERDICT_AGAIN, "");
+}
+
 void reflector_free(struct reflector *reflector)
 {
 	if (reflector != NULL)

@@ -69,6 +69,9 @@ struct reflector *reflector_new(struct ev_loop *loop, struct kube_client *client
 				const struct reflector_options *options, const struct reflector_handler *handler,
 				void *arg);
 void reflector_start(struct reflector *reflector);
+/* Ends the present watch, and begins the next one at its version: the API server checks rights only when a request
+ * begins. Does nothing while there is no connected watch. No handler runs within. */
+void reflector_watch_again(struct reflector *reflector);
 /* No handler runs any more after this returns. */
 void reflector_free(struct reflector *reflector);
 

@@ -15,7 +15,7 @@
 enum phase { IDLE, LIST, WATCH, PAUSE };
 
 /* Why the reflector itself ended a request. */
-enum reflector_verdict { NO_VERDICT, VERDICT_GONE, VERDICT_ERROR };
+enum reflector_verdict { NO_VERDICT, VERDICT_GONE, VERDICT_ERROR, VERDICT_AGAIN /* nothing is wrong */ };
 
 enum reflector_end {
 	REFLECTOR_ENDED,  /* a watch is next, or a list if there is no version */

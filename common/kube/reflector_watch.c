@@ -251,7 +251,7 @@ static struct reflector_outcome watch_outcome(struct reflector *reflector, const
 {
 	const char *message = reflector->verdict == NO_VERDICT ? answer->message : reflector->verdict_message.data;
 
-	if (initial_events_refused(reflector, answer))
+	if (reflector->verdict == VERDICT_AGAIN || initial_events_refused(reflector, answer))
 		return (struct reflector_outcome){.end = REFLECTOR_ENDED};
 	/* whatever went wrong, a list may do better; but a server that is away, or busy, has the question again */
 	if (reflector->initial && (reflector->connected || reflector->verdict != NO_VERDICT ||

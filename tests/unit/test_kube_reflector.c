@@ -23,6 +23,26 @@ static void test_list_then_watch(void **state)
 	wait_told(fixture, "a/11 at/11 c/12 at/12 at/20 -c/21 at/21 at/22");
 }
 
+/* A watch that its owner ends begins at once anew, at its version; nothing is reported, and nothing is listed. */
+static void test_watch_again(void **state)
+{
+	struct fixture *fixture = *state;
+
+	start(fixture);
+	reflector_watch_again(fixture->reflector); /* lists: nothing to end */
+	wait_told(fixture, SYNCED);
+	send_event(fixture, "MODIFIED", "a", "11");
+	wait_told(fixture, "a/11 at/11");
+	reflector_watch_again(fixture->reflector);
+	reflector_watch_again(fixture->reflector);
+	assert_true(run_until_count(fixture->loop, &fixture->watches, 2, limit_s));
+	assert_non_null(strstr(fixture->watch->path, "&resourceVersion=11"));
+	send_event(fixture, "MODIFIED", "a", "12");
+	wait_told(fixture, "a/12 at/12");
+	assert_int_equal(fixture->lists, 1);
+	assert_int_equal(fixture->watches, 2);
+}
+
 /* Events cut at every byte, and several in one chunk. */
 static void test_split_frames(void **state)
 {
@@ -263,17 +283,12 @@ static void test_free_while_waiting(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		reflector_test(test_list_then_watch),
-		reflector_test(test_split_frames),
-		reflector_test(test_pages),
-		reflector_test(test_partial_metadata),
-		reflector_test(test_malformed_in_list),
-		reflector_test(test_large_in_list),
-		reflector_test(test_event_texts),
-		reflector_test(test_malformed_in_watch),
-		reflector_test(test_version_of_taker),
-		reflector_test(test_free_from_handler),
-		reflector_test(test_client_goes_first),
+		reflector_test(test_list_then_watch),    reflector_test(test_watch_again),
+		reflector_test(test_split_frames),       reflector_test(test_pages),
+		reflector_test(test_partial_metadata),   reflector_test(test_malformed_in_list),
+		reflector_test(test_large_in_list),      reflector_test(test_event_texts),
+		reflector_test(test_malformed_in_watch), reflector_test(test_version_of_taker),
+		reflector_test(test_free_from_handler),  reflector_test(test_client_goes_first),
 		reflector_test(test_free_while_waiting),
 	};
 

@@ -16,6 +16,7 @@ enum { STREAMS = 3, NAMESPACES = 2, REFUSALS = 6, SHARDS = 4 };
 struct reflector {
 	const struct reflector_handler *handler;
 	void *arg;
+	int again; /* watches that the streams ended */
 };
 
 static struct reflector reflectors[STREAMS * NAMESPACES];
@@ -40,6 +41,11 @@ struct reflector *reflector_new(struct ev_loop *loop, struct kube_client *client
 void reflector_start(struct reflector *reflector)
 {
 	(void)reflector;
+}
+
+void reflector_watch_again(struct reflector *reflector)
+{
+	reflector->again++;
 }
 
 void reflector_free(struct reflector *reflector)
@@ -222,6 +228,38 @@ static void test_refused_namespace(void **state)
 	cache_free(cache);
 }
 
+/* Access to a namespace is lost while its watches run on: when the first one has ended and is refused, the others of
+ * this namespace begin anew, to be refused as well. */
+static void test_refused_while_others_watch(void **state)
+{
+	static const char *const names[NAMESPACES] = {"team-a", "team-b"};
+	const struct namespaces namespaces = {names, NAMESPACES};
+	struct cache *cache = cache_new(SHARDS, NULL, NULL);
+	struct streams *streams = create(cache, &namespaces);
+
+	(void)state;
+	for (size_t i = 0; i < reflector_count; i++)
+		go_on(i);
+	watch(STREAMS + 1, false);
+	refuse(STREAMS + 1, 1);
+	assert_int_equal(reflectors[STREAMS].again + reflectors[STREAMS + 2].again, 0);
+	refuse(STREAMS + 1, REFUSALS - 1);
+	for (size_t i = 0; i < reflector_count; i++)
+		assert_int_equal(reflectors[i].again, i == STREAMS || i == STREAMS + 2);
+	/* one that is refused already learns nothing more */
+	watch(STREAMS, false);
+	refuse(STREAMS, REFUSALS);
+	assert_int_equal(reflectors[STREAMS + 1].again, 0);
+	assert_int_equal(reflectors[STREAMS + 2].again, 2);
+	assert_false(live);
+	watch(STREAMS + 2, false);
+	refuse(STREAMS + 2, REFUSALS + 1);
+	assert_true(live);
+	assert_int_equal(reflectors[STREAMS].again, 1);
+	streams_free(streams);
+	cache_free(cache);
+}
+
 /* Where nothing at all can be listed, nothing is complete. */
 static void test_all_refused(void **state)
 {
@@ -249,9 +287,8 @@ static void test_all_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_relisted_together),
-		cmocka_unit_test(test_relisted_alone),
-		cmocka_unit_test(test_refused_namespace),
+		cmocka_unit_test(test_relisted_together), cmocka_unit_test(test_relisted_alone),
+		cmocka_unit_test(test_refused_namespace), cmocka_unit_test(test_refused_while_others_watch),
 		cmocka_unit_test(test_all_refused),
 	};
 

@@ -9,6 +9,8 @@
 
 /* So many refusals in a row, over some 25 s, are not those of an API server that has just started. */
 enum { REFUSALS = 6 };
+/* After so many, some 2 s, the other streams of the namespace ask, too. */
+enum { REFUSALS_ALONE = 2 };
 
 struct stream {
 	struct streams *streams;
@@ -166,14 +168,30 @@ static void on_live(void *arg, bool live)
 	report(stream->streams, NULL);
 }
 
+/* The other streams of a namespace learn whether they are refused, too. A watch that began before goes on for minutes,
+ * and the other namespaces would wait for its end. */
+static void ask_others(const struct stream *stream)
+{
+	const struct streams *streams = stream->streams;
+	size_t index = (size_t)(stream - streams->all);
+	size_t first = index - index % streams->kind_count;
+
+	for (size_t i = first; i < first + streams->kind_count; i++)
+		if (streams->all[i].refusals == 0)
+			reflector_watch_again(streams->all[i].reflector);
+}
+
 static bool on_refused(void *arg, const char *right, int http_status, const char *message)
 {
 	struct stream *stream = arg;
 
 	(void)right;
 	(void)message;
-	if (http_status == 403 && stream->refusals < REFUSALS)
+	if (http_status == 403 && stream->refusals < REFUSALS) {
 		set_refusals(stream, stream->refusals + 1);
+		if (stream->refusals == REFUSALS_ALONE)
+			ask_others(stream);
+	}
 	report(stream->streams, NULL);
 	return false;
 }

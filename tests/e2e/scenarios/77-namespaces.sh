@@ -156,3 +156,19 @@ run_namespaces_refused() {
     api DELETE "$(frameworks_path)/again" >/dev/null
     [[ $CLUSTER != kubernetes ]] || kubectl -n default delete -f "$root/manifests/rbac/namespaced/roles.yaml" >/dev/null
 }
+
+# A namespace loses its rights while its watches run, which the API server does not end: the first one that ends is refused, and the
+# others do not go on for the rest of their time (300 to 600 s), for which the other namespaces would wait.
+run_namespaces_lost() {
+    [[ $CLUSTER == embedded ]] || not_here "a real API server does not end one watch alone"
+    given_cluster
+    launch_watcher watcher-1 --namespaces "default,$NS" --workers 1
+    create 'fw("before"; [role("a"; 1; ends(0; 0))])'
+    wait_completed before 40
+    testapi_fault '{"match": {"namespace": "default"}, "action": {"status": 403}}'
+    testapi POST watches '{"match": {"namespace": "default", "resource": "configmaps"}, "do": "end"}' >/dev/null
+    # (with six times the patience still before the other watches end by themselves)
+    wait_for 45 "it goes on without" grep -q 'namespace default: the API server refuses all access' watcher-1.log
+    create 'fw("after"; [role("a"; 1; ends(0; 0))])'
+    wait_completed after 40
+}
