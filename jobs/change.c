@@ -1,0 +1,190 @@
+/* Creating and changing Frameworks; see change.h. */
+#include "jobs/change.h"
+
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/json.h"
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "common/framework/names.h"
+#include "jobs/kinds/note.h"
+#include "jobs/patch.h"
+#include "jobs/report.h"
+#include "jobs/request.h"
+
+static void warn(struct act *act, struct item *item)
+{
+	json_t *text;
+	size_t i;
+
+	json_array_foreach(item->translation.warnings, i, text)
+		job_events_post(act->events, &item->job, "Warning", "FieldHasNoEffect", json_string_value(text));
+}
+
+static void on_read(struct step *step, const struct kube_answer *answer)
+{
+	const struct reflector_object object = {.data = answer->body, .len = answer->body_len};
+	struct error err;
+
+	if (answer->absent)
+		job_store_queue_soon(step->item); /* it has gone meanwhile */
+	else if (!answer_succeeded(answer))
+		try_again(step->act, step->item, answer, TROUBLE_READING);
+	else if (job_store_framework(step->act->store, &object, JOB_STORE_READ, &err) < 0)
+		log_warning("[%s]: the Framework cannot be read: %s", step->item->slot->key, err.message);
+}
+
+void change_read(struct act *act, struct item *item)
+{
+	cleanup_free char *path = frameworks_path(&item->job, job_store_framework_name(item));
+
+	step_send(step_new(act, item, on_read), "GET", path, NULL, NULL);
+}
+
+/* What we wrote is as it should be, whatever the server made of it. */
+static void take_answer(struct step *step, const struct kube_answer *answer, enum job_store_source source)
+{
+	const struct reflector_object object = {.data = answer->body, .len = answer->body_len};
+	struct item *item = step->item;
+	struct object_identity identity;
+	struct error err;
+
+	if (job_store_framework(step->act->store, &object, source, &err) < 0)
+		log_warning("[%s]: the Framework cannot be read: %s", item->slot->key, err.message);
+	else if (object_identity_read(answer->body, answer->body_len, &identity)) {
+		item->checked = identity.generation;
+		object_identity_free(&identity);
+	}
+}
+
+/* A failed creation says nothing about the name: the object may be there (common/README.md §6.11). */
+static void on_created(struct step *step, const struct kube_answer *answer)
+{
+	struct item *item = step->item;
+	cleanup_free char *message = NULL;
+
+	if (!answer_succeeded(answer)) {
+		if (answer->http_status == 409 && strcmp(answer->status.reason, "AlreadyExists") == 0) {
+			change_read(step->act, item);
+			return;
+		}
+		try_again(step->act, item, answer, TROUBLE_CREATING);
+		return;
+	}
+	step->act->counters.created++;
+	/* with the kubeflow.org jobs' own controller a job has no Event of its creation either */
+	if (item->job.kind == JOB_CAICLOUD_TFJOB) {
+		message = mem_printf("Created framework: %s", job_store_framework_name(item));
+		say(step->act, item, "Normal", "SuccessfulCreate", message);
+	}
+	warn(step->act, item);
+	take_answer(step, answer, JOB_STORE_METADATA);
+}
+
+/* The watch shows the rest of what the server made of it. */
+void change_create(struct act *act, struct item *item)
+{
+	const struct job *job = &item->job;
+	cleanup_free char *path = frameworks_path(job, NULL);
+	cleanup_free char *head = NULL;
+	cleanup_free char *body = NULL;
+	json_t *owners = json_array();
+	json_t *metadata;
+
+	json_array_append_new(owners, json_object_of("apiVersion", json_string(job_names(job->kind)->api_version),
+						     "kind", json_string(job_names(job->kind)->kind), "name",
+						     json_string(job->name), "uid", json_string(job->uid), "controller",
+						     json_true(), "blockOwnerDeletion", json_true(), NULL));
+	metadata = json_object_of("name", json_string(item->translation.framework), "namespace", json_string(job->ns),
+				  "labels", json_incref(item->translation.labels), "annotations",
+				  json_object_of(VIEW_TRANSLATION, json_string(item->note), NULL), "ownerReferences",
+				  owners, NULL);
+	head = json_text(metadata);
+	json_decref(metadata);
+	body = mem_printf("{\"apiVersion\":\"" FRAMEWORK_API_VERSION
+			  "\",\"kind\":\"Framework\",\"metadata\":%s,\"spec\":%s}",
+			  head, item->spec);
+
+	log_v(1, "[%s/%s]: creating Framework %s", job->ns, job->name, item->translation.framework);
+	item->confirmed = false;
+	step_send_text(step_new(act, item, on_created), "POST", path, METADATA_ONLY, body);
+}
+
+static void on_patched(struct step *step, const struct kube_answer *answer)
+{
+	struct item *item = step->item;
+	bool read = item->slot->read;
+
+	if (!answer_succeeded(answer)) {
+		if (read)
+			job_store_forget(item->slot);
+		try_again(step->act, item, answer, TROUBLE_UPDATING);
+		return;
+	}
+	step->act->counters.patched++;
+	warn(step->act, item);
+	take_answer(step, answer, JOB_STORE_WRITTEN);
+}
+
+/* The Framework's spec as it should be; members that only the stored one has are null. A new reference. */
+static json_t *wanted_spec(const struct item *item, const json_t *stored, bool stop)
+{
+	json_t *spec = json_parse(item->spec, strlen(item->spec), NULL);
+	const char *name;
+	json_t *value;
+
+	json_object_set_new(spec, EXECUTION_TYPE, json_string(stop ? "Stop" : "Start"));
+	json_object_foreach((json_t *)stored, name, value)
+		if (!json_is_null(value) && json_object_get(spec, name) == NULL)
+			json_object_set_new(spec, name, json_null());
+	return spec;
+}
+
+/* The uid is a precondition: a namesake is not changed. */
+static void patch(struct act *act, struct item *item, bool stop)
+{
+	const struct view *view = item->slot->view;
+	cleanup_free char *path = frameworks_path(&item->job, job_store_framework_name(item));
+	cleanup_json json_t *stored = view_spec(view);
+	cleanup_json json_t *wanted = wanted_spec(item, stored, stop);
+	json_t *labels = json_deep_copy(item->translation.labels);
+	json_t *annotations = json_object_of(VIEW_TRANSLATION, json_string(item->note), NULL);
+
+	if (stop && view->progress.refused != NULL)
+		json_object_set_new(annotations, VIEW_REFUSED, json_string(view->progress.refused));
+	if (item->problem == NULL) /* else the labels are those of a former spec */
+		job_note_drop_labels(view->note, &item->translation, labels);
+	log_v(1, "[%s/%s]: changing Framework %s", item->job.ns, item->job.name, item->translation.framework);
+	step_send(step_new(act, item, on_patched), "PATCH", path, NULL,
+		  json_pack("{s:{s:s, s:o, s:o}, s:o}", "metadata", "uid", view->identity.uid, "labels", labels,
+			    "annotations", annotations, "spec", patch_make(stored, wanted)));
+}
+
+/* Whether the Framework's spec is as it should be. */
+static bool is_current(struct item *item, bool stop)
+{
+	const struct view *view = item->slot->view;
+	cleanup_json json_t *stored = NULL;
+	cleanup_json json_t *wanted = NULL;
+
+	if (item->slot->read || view->note == NULL || strcmp(view->note, item->note) != 0 || view->stopped != stop)
+		return false;
+	/* it was looked at in this generation, or is as we wrote it */
+	if (item->checked == view->identity.generation)
+		return true;
+	stored = view_spec(view);
+	wanted = wanted_spec(item, stored, stop);
+	if (!patch_contains(stored, wanted))
+		return false;
+	item->checked = view->identity.generation;
+	return true;
+}
+
+bool change_make(struct act *act, struct item *item, bool stop)
+{
+	if (is_current(item, stop))
+		return false;
+	patch(act, item, stop);
+	return true;
+}

@@ -1,0 +1,21 @@
+/* Creating and changing the Framework of a job. */
+#ifndef JOBS_CHANGE_H
+#define JOBS_CHANGE_H
+
+#include <stdbool.h>
+
+#include "jobs/act.h"
+
+#define EXECUTION_TYPE "executionType"
+
+/* Creates the Framework. If the name is in use, its Framework is read. */
+void change_create(struct act *act, struct item *item);
+
+/* Reads the Framework, which the watch does not show. If it exists, the store gets it. */
+void change_read(struct act *act, struct item *item);
+
+/* Changes the Framework, which is the job's and was parsed, if its spec or its note are not as wanted. stop: it is to
+ * be stopped. Returns whether a request was sent. */
+bool change_make(struct act *act, struct item *item, bool stop);
+
+#endif
