@@ -13,6 +13,10 @@
 #include "jobs/report.h"
 #include "jobs/request.h"
 
+/* Changes in a row that change nothing, after which the Framework's spec stays as it is. One such change is made of a
+ * Framework of which only the metadata is known: it names no members that are to go. */
+enum { UNCHANGED_MAX = 2 };
+
 static void warn(struct act *act, struct item *item)
 {
 	json_t *text;
@@ -42,20 +46,23 @@ void change_read(struct act *act, struct item *item)
 	step_send(step_new(act, item, on_read), "GET", path, NULL, NULL);
 }
 
-/* What we wrote is as it should be, whatever the server made of it. */
-static void take_answer(struct step *step, const struct kube_answer *answer, enum job_store_source source)
+/* Returns the Framework's generation; 0: none. */
+static int64_t take_answer(struct step *step, const struct kube_answer *answer, enum job_store_source source)
 {
 	const struct reflector_object object = {.data = answer->body, .len = answer->body_len};
-	struct item *item = step->item;
 	struct object_identity identity;
+	int64_t generation;
 	struct error err;
 
-	if (job_store_framework(step->act->store, &object, source, &err) < 0)
-		log_warning("[%s]: the Framework cannot be read: %s", item->slot->key, err.message);
-	else if (object_identity_read(answer->body, answer->body_len, &identity)) {
-		item->checked = identity.generation;
-		object_identity_free(&identity);
+	if (job_store_framework(step->act->store, &object, source, &err) < 0) {
+		log_warning("[%s]: the Framework cannot be read: %s", step->item->slot->key, err.message);
+		return 0;
 	}
+	if (!object_identity_read(answer->body, answer->body_len, &identity))
+		return 0;
+	generation = identity.generation;
+	object_identity_free(&identity);
+	return generation;
 }
 
 /* A failed creation says nothing about the name: the object may be there (common/README.md §6.11). */
@@ -79,7 +86,8 @@ static void on_created(struct step *step, const struct kube_answer *answer)
 		say(step->act, item, "Normal", "SuccessfulCreate", message);
 	}
 	warn(step->act, item);
-	take_answer(step, answer, JOB_STORE_METADATA);
+	/* what was created is as it should be, whatever the server made of it */
+	item->checked = take_answer(step, answer, JOB_STORE_METADATA);
 }
 
 /* The watch shows the rest of what the server made of it. */
@@ -111,10 +119,13 @@ void change_create(struct act *act, struct item *item)
 	step_send_text(step_new(act, item, on_created), "POST", path, METADATA_ONLY, body);
 }
 
+/* The change was made of a copy that may have been old, or that had no spec. So the answer is looked at like any other
+ * version, unless the server, or a webhook of it, undoes changes each time. */
 static void on_patched(struct step *step, const struct kube_answer *answer)
 {
 	struct item *item = step->item;
 	bool read = item->slot->read;
+	int64_t generation;
 
 	if (!answer_succeeded(answer)) {
 		if (read)
@@ -124,7 +135,13 @@ static void on_patched(struct step *step, const struct kube_answer *answer)
 	}
 	step->act->counters.patched++;
 	warn(step->act, item);
-	take_answer(step, answer, JOB_STORE_WRITTEN);
+	generation = take_answer(step, answer, JOB_STORE_WRITTEN);
+	item->changes.unchanged = generation == step->generation ? item->changes.unchanged + 1 : 0;
+	if (item->changes.unchanged < UNCHANGED_MAX)
+		return;
+	log_v(1, "[%s/%s]: changes of Framework %s have no effect: it stays as it is", item->job.ns, item->job.name,
+	      item->translation.framework);
+	item->checked = generation;
 }
 
 /* The Framework's spec as it should be; members that only the stored one has are null. A new reference. */
@@ -150,13 +167,15 @@ static void patch(struct act *act, struct item *item, bool stop)
 	cleanup_json json_t *wanted = wanted_spec(item, stored, stop);
 	json_t *labels = json_deep_copy(item->translation.labels);
 	json_t *annotations = json_object_of(VIEW_TRANSLATION, json_string(item->note), NULL);
+	struct step *step = step_new(act, item, on_patched);
 
+	step->generation = view->identity.generation;
 	if (stop && view->progress.refused != NULL)
 		json_object_set_new(annotations, VIEW_REFUSED, json_string(view->progress.refused));
 	if (item->problem == NULL) /* else the labels are those of a former spec */
 		job_note_drop_labels(view->note, &item->translation, labels);
 	log_v(1, "[%s/%s]: changing Framework %s", item->job.ns, item->job.name, item->translation.framework);
-	step_send(step_new(act, item, on_patched), "PATCH", path, NULL,
+	step_send(step, "PATCH", path, NULL,
 		  json_pack("{s:{s:s, s:o, s:o}, s:o}", "metadata", "uid", view->identity.uid, "labels", labels,
 			    "annotations", annotations, "spec", patch_make(stored, wanted)));
 }
@@ -170,7 +189,7 @@ static bool is_current(struct item *item, bool stop)
 
 	if (item->slot->read || view->note == NULL || strcmp(view->note, item->note) != 0 || view->stopped != stop)
 		return false;
-	/* it was looked at in this generation, or is as we wrote it */
+	/* it was looked at in this generation, or created so */
 	if (item->checked == view->identity.generation)
 		return true;
 	stored = view_spec(view);
@@ -183,8 +202,10 @@ static bool is_current(struct item *item, bool stop)
 
 bool change_make(struct act *act, struct item *item, bool stop)
 {
-	if (is_current(item, stop))
+	if (is_current(item, stop)) {
+		item->changes.unchanged = 0;
 		return false;
+	}
 	patch(act, item, stop);
 	return true;
 }

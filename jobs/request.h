@@ -16,9 +16,10 @@ struct step {
 	struct item *item;
 	/* After the answer, unless the item is gone: what has been done, or not. */
 	void (*done)(struct step *step, const struct kube_answer *answer);
-	json_t *status;   /* that was written; NULL: none */
-	bool subresource; /* for the job's status */
-	int64_t sent_ms;  /* in boot milliseconds */
+	json_t *status;     /* that was written; NULL: none */
+	bool subresource;   /* for the job's status */
+	int64_t sent_ms;    /* in boot milliseconds */
+	int64_t generation; /* of the Framework that is changed, as far as it is known */
 };
 
 /* Asks for the object's metadata in the answer, not for all of it. */

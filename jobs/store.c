@@ -156,6 +156,7 @@ static void drop_translation(struct item *item)
 	free(item->said);
 	item->said = NULL;
 	item->checked = 0;
+	item->changes = (struct changes){0};
 }
 
 static void item_free(struct item *item)

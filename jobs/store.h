@@ -25,6 +25,11 @@ struct slot {
 	UT_hash_handle hh;
 };
 
+/* Changes of the Framework, until the job wants another one. */
+struct changes {
+	int unchanged; /* changes in a row that were accepted and changed nothing */
+};
+
 /* A job. */
 struct item {
 	struct job_store *store;
@@ -50,6 +55,7 @@ struct item {
 	bool missed;            /* it was not looked at because of the call */
 	json_t *wrote;          /* the status of the last write; NULL: none */
 	int64_t checked;        /* generation of the Framework whose spec is as it should be; 0: none */
+	struct changes changes;
 	struct backoff backoff;
 	struct backoff mending;  /* of statuses that somebody else changes */
 	int64_t mend_at_boot_ms; /* not before then */

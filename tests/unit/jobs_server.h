@@ -82,17 +82,22 @@ static inline void on_before_sleep(struct ev_loop *loop, ev_prepare *prepare, in
 		on_wake(world);
 }
 
-/* *stored becomes that, with a version. */
+/* *stored becomes that, with a version, and another generation if the spec is another one. */
 static inline void store_as(struct world *world, json_t **stored, json_t *object, const char *uid)
 {
 	cleanup_free char *version = mem_printf("%d", ++world->version);
 	json_t *meta = json_object_get(object, "metadata");
+	int64_t generation = json_int(json_object_get(*stored, "metadata"), "generation", 0);
+	json_t *spec = json_object_get(object, "spec");
+
+	if (*stored == NULL || (spec != NULL && !json_equal(spec, json_object_get(*stored, "spec"))))
+		generation++;
 
 	json_object_set_new(meta, "namespace", json_string("ns"));
 	json_object_set_new(meta, "name", json_string("j"));
 	json_object_set_new(meta, "uid", json_string(uid));
 	json_object_set_new(meta, "resourceVersion", json_string(version));
-	json_object_set_new(meta, "generation", json_integer(1));
+	json_object_set_new(meta, "generation", json_integer(generation));
 	json_decref(*stored);
 	*stored = object;
 }
@@ -116,6 +121,23 @@ static inline void answer_job(struct http_conn *conn, const char *uid, const cha
 	http_reply(conn, 200, "", text);
 }
 
+/* A GET of the Framework. */
+static inline void answer_framework(const struct world *world, struct http_conn *conn)
+{
+	cleanup_free char *text = NULL;
+
+	if (world->framework == NULL) {
+		http_reply(
+			conn, 404, "",
+			"{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"NotFound\",\"code\":404,\"message\":"
+			"\"gone\",\"details\":{\"name\":\"j\",\"group\":\"frameworkcontroller.microsoft.com\","
+			"\"kind\":\"frameworks\"}}");
+		return;
+	}
+	text = json_text(world->framework);
+	http_reply(conn, 200, "", text);
+}
+
 /* As the server stores what is sent. */
 static inline void answer(struct world *world, struct http_conn *conn, const json_t *body)
 {
@@ -131,6 +153,11 @@ static inline void answer(struct world *world, struct http_conn *conn, const jso
 	}
 	if (strstr(conn->path, "/frameworks") != NULL)
 		stored = &world->framework;
+	if (stored == &world->framework && strcmp(conn->method, "GET") == 0) {
+		answer_framework(world, conn);
+		json_decref(object);
+		return;
+	}
 	if (*stored != NULL && strcmp(conn->method, "PATCH") == 0)
 		merge_patch(object, *stored);
 	if (body != NULL)
@@ -333,16 +360,64 @@ static inline json_t *task_of(char letter)
 	}
 }
 
+/* The watch shows the Framework as it is stored. */
+static inline void show_stored(struct world *world)
+{
+	cleanup_free char *text = json_text(world->framework);
+	struct error err;
+
+	if (job_store_framework(world->store, &(struct reflector_object){.data = text, .len = strlen(text)},
+				JOB_STORE_WATCHED, &err) < 0)
+		fail_msg("%s", err.message);
+}
+
+/* Somebody adds that to the stored Framework. */
+static inline void change_stored(struct world *world, const char *addition)
+{
+	cleanup_json json_t *added = yaml_of(addition);
+	json_t *object = json_deep_copy(world->framework);
+
+	merge_patch(object, added);
+	store_as(world, &world->framework, object, "uid-f");
+}
+
+/* A member of the stored Framework's spec. */
+static inline const json_t *stored_member(const struct world *world, const char *name)
+{
+	return json_object_get(json_object_get(world->framework, "spec"), name);
+}
+
+static inline bool on_framework(const struct http_conn *conn, const char *method)
+{
+	return strcmp(conn->method, method) == 0 && strstr(conn->path, "/frameworks") != NULL;
+}
+
+#define STATUS(code, reason) \
+	"{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"" reason "\",\"code\":" #code ",\"message\":\"no\"}"
+
+/* The server carries out the next write of the Framework, and its answer is lost in a 504. */
+static inline bool carry_out_and_lose(struct world *world, struct http_conn *conn, const char *method)
+{
+	json_t *object;
+
+	if (!on_framework(conn, method))
+		return false;
+	world->script = NULL;
+	object = world->framework == NULL ? json_object() : json_deep_copy(world->framework);
+	merge_patch(object, world->sent[world->count - 1].body);
+	store_as(world, &world->framework, object, "uid-f");
+	http_reply(conn, 504, "", STATUS(504, "Timeout"));
+	return true;
+}
+
 /* The stored Framework in that state, with a status of Workers, which has a letter for each: R runs, S has succeeded, f
  * has failed and is to be retried, u as well because its Pod was refused, x was stopped. ended: so has the Framework.
  */
 static inline void show_framework_as(struct world *world, const char *state, const char *workers, bool ended)
 {
 	json_t *object = json_deep_copy(world->framework);
-	cleanup_free char *text = NULL;
 	json_t *tasks = json_array();
 	json_t *attempt = json_pack("{s:[{s:s, s:o}]}", "taskRoleStatuses", "name", "worker", "taskStatuses", tasks);
-	struct error err;
 
 	if (ended)
 		json_object_set_new(attempt, "completionStatus",
@@ -352,10 +427,7 @@ static inline void show_framework_as(struct world *world, const char *state, con
 		json_array_append_new(tasks, task_of(workers[i]));
 	json_object_set_new(object, "status", json_pack("{s:s, s:o}", "state", state, "attemptStatus", attempt));
 	store_as(world, &world->framework, object, "uid-f");
-	text = json_text(object);
-	if (job_store_framework(world->store, &(struct reflector_object){.data = text, .len = strlen(text)},
-				JOB_STORE_WATCHED, &err) < 0)
-		fail_msg("%s", err.message);
+	show_stored(world);
 }
 
 static inline void show_framework(struct world *world, const char *workers)

@@ -222,22 +222,11 @@ static void test_changed_while_creating(void **state)
 	assert_null(find(world, 0, "GET", "/frameworks/"));
 }
 
-/* The Framework is on the server as it was, with that in addition. */
+/* Somebody adds that to the Framework, and the watch shows it. */
 static void show_with(struct world *world, const char *addition)
 {
-	cleanup_json json_t *added = yaml_of(addition);
-	json_t *object = json_deep_copy(world->framework);
-	cleanup_free char *text = NULL;
-	struct error err;
-
-	store_as(world, &world->framework, object, "uid-f");
-	merge_patch(object, added);
-	json_object_set_new(json_object_get(object, "metadata"), "generation", json_integer(2));
-	text = json_text(object);
-	assert_int_equal(job_store_framework(world->store,
-					     &(struct reflector_object){.data = text, .len = strlen(text)},
-					     JOB_STORE_WATCHED, &err),
-			 0);
+	change_stored(world, addition);
+	show_stored(world);
 }
 
 /* Somebody adds a member to the spec that the job does not want. */

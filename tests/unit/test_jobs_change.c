@@ -1,0 +1,142 @@
+/* How fc-jobs changes Frameworks (jobs/change.c): on copies that are old, beside others who change them, and while
+ * changes are refused. */
+#include "tests/unit/jobs_server.h"
+
+#define MORE_WORKERS "{successPolicy: AllWorkers, tfReplicaSpecs: {Worker: {replicas: 3, " CONTAINER "}}}"
+
+static size_t changes_sent(const struct world *world, size_t from)
+{
+	const struct sent *sent;
+	size_t count = 0;
+
+	while ((sent = find(world, from, "PATCH", "/frameworks/j")) != NULL) {
+		from = (size_t)(sent - world->sent) + 1;
+		count++;
+	}
+	return count;
+}
+
+static bool lose_patch(struct world *world, struct http_conn *conn)
+{
+	return carry_out_and_lose(world, conn, "PATCH");
+}
+
+/* The server carries out the change that suspends the Framework. Its answer is lost, and the watch is late. The job is
+ * resumed with another template, as Kueue does: it runs. */
+static void test_resumed_after_lost_answer(void **state)
+{
+	struct world *world = *state;
+	size_t from;
+
+	begin(world, "{}", "{" WORKERS "}");
+	from = world->count;
+	world->script = lose_patch;
+	show_job(world, "{runPolicy: {suspend: true}, " WORKERS "}");
+	expect_sent(world, from, "PATCH", "/frameworks/j");
+	assert_true(json_is_true(stored_member(world, "suspend")));
+	from = world->count;
+	show_job(world, MORE_WORKERS);
+	expect_sent(world, from, "PATCH", "/frameworks/j");
+	settle(world);
+	assert_true(json_is_false(stored_member(world, "suspend")));
+	show_framework(world, "RR"); /* the watch has caught up */
+	settle(world);
+	assert_int_equal(changes_sent(world, from), 2);
+}
+
+static struct http_conn *held;
+
+static bool hold_patch(struct world *world, struct http_conn *conn)
+{
+	if (!on_framework(conn, "PATCH"))
+		return false;
+	world->script = NULL;
+	held = conn;
+	return true;
+}
+
+/* Somebody suspends the Framework while a change of it is on the way. */
+static void test_changed_during_change(void **state)
+{
+	struct world *world = *state;
+	cleanup_free char *text = NULL;
+	json_t *object;
+	size_t from;
+
+	begin(world, "{}", "{" WORKERS "}");
+	settle(world);
+	from = world->count;
+	world->script = hold_patch;
+	show_job(world, MORE_WORKERS);
+	expect_sent(world, from, "PATCH", "/frameworks/j");
+	change_stored(world, "{'spec':{'suspend':true}}");
+	object = json_deep_copy(world->framework);
+	merge_patch(object, world->sent[world->count - 1].body);
+	store_as(world, &world->framework, object, "uid-f");
+	text = json_text(object);
+	http_reply(held, 200, "", text);
+	settle(world);
+	assert_true(json_is_false(stored_member(world, "suspend")));
+}
+
+/* A job's deadline is removed before the watch has shown the Framework's spec. */
+static void test_deadline_removed_at_once(void **state)
+{
+	struct world *world = *state;
+
+	show_job(world, "{runPolicy: {activeDeadlineSeconds: 60}, " WORKERS "}");
+	expect_sent(world, 0, "POST", "/frameworks");
+	settle(world);
+	assert_int_equal(json_integer_value(stored_member(world, "activeDeadlineSec")), 60);
+	show_job(world, "{" WORKERS "}");
+	expect_sent(world, 0, "PATCH", "/frameworks/j");
+	settle(world);
+	assert_null(stored_member(world, "activeDeadlineSec"));
+	settle(world);
+	assert_int_equal(changes_sent(world, 0), 2);
+}
+
+/* A webhook that lets nobody suspend a Framework. */
+static bool never_suspend(struct world *world, struct http_conn *conn)
+{
+	const json_t *spec = json_object_get(world->sent[world->count - 1].body, "spec");
+
+	if (on_framework(conn, "PATCH"))
+		json_object_del((json_t *)spec, "suspend");
+	return false;
+}
+
+/* The API server accepts changes and undoes them: after two of them, no more are sent. */
+static void test_undone_by_webhook(void **state)
+{
+	struct world *world = *state;
+	size_t from;
+
+	begin(world, "{}", "{" WORKERS "}");
+	settle(world);
+	from = world->count;
+	world->script = never_suspend;
+	show_job(world, "{runPolicy: {suspend: true}, " WORKERS "}");
+	expect_sent(world, from, "PATCH", "/frameworks/j");
+	for (int i = 0; i < 5; i++)
+		settle(world);
+	assert_int_equal(changes_sent(world, from), 2);
+	/* the next change is sent again */
+	from = world->count;
+	show_job(world, MORE_WORKERS);
+	expect_sent(world, from, "PATCH", "/frameworks/j");
+	settle(world);
+	assert_int_equal(changes_sent(world, from), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_resumed_after_lost_answer, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_changed_during_change, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_deadline_removed_at_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_undone_by_webhook, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
