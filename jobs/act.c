@@ -338,13 +338,15 @@ static bool status_is_due(struct act *act, struct item *item, const struct job_o
 	return false;
 }
 
-/* The Framework first, then the job's status: the end of a job is written when nothing of it can go on. */
+/* The Framework first, then the job's status: the end of a job is written when nothing of it can go on. While a change
+ * of the Framework has to wait, its status is written as it is. */
 static void bring_about(struct act *act, struct item *item)
 {
 	struct view *view = item->slot->view;
 	struct job_outcome outcome;
+	enum change_result change = CHANGE_NONE;
+	int64_t wait_ms = 0;
 	bool going;
-	bool changed;
 
 	if (view == NULL) {
 		if (has_begun(item) && !item->confirmed)
@@ -361,11 +363,14 @@ static void bring_about(struct act *act, struct item *item)
 	job_status(&item->job, &item->translation, view->progress.present ? &view->progress : NULL, view->stopped,
 		   clock_wall_ms() / 1000, &outcome);
 	/* a Framework that is stopped stays so; nothing more is wanted of one that has ended */
-	changed = !going && !outcome.ended && change_make(act, item, outcome.stop);
+	if (!going && !outcome.ended)
+		change = change_make(act, item, outcome.stop, &wait_ms);
 	/* Its objects go with a Framework that somebody deletes: that fails no job, which begins anew. */
-	if (!changed && !(going && progress_end(&view->progress) == PROGRESS_FAILED) &&
+	if (change != CHANGE_SENT && !(going && progress_end(&view->progress) == PROGRESS_FAILED) &&
 	    status_is_due(act, item, &outcome))
 		write_status(act, item, &outcome);
+	if (change == CHANGE_LATER)
+		job_store_queue_within(item, wait_ms);
 	job_outcome_free(&outcome);
 }
 

@@ -136,6 +136,7 @@ static void on_patched(struct step *step, const struct kube_answer *answer)
 	step->act->counters.patched++;
 	warn(step->act, item);
 	generation = take_answer(step, answer, JOB_STORE_WRITTEN);
+	item->changes.made = true;
 	item->changes.unchanged = generation == step->generation ? item->changes.unchanged + 1 : 0;
 	if (item->changes.unchanged < UNCHANGED_MAX)
 		return;
@@ -200,12 +201,24 @@ static bool is_current(struct item *item, bool stop)
 	return true;
 }
 
-bool change_make(struct act *act, struct item *item, bool stop)
+enum change_result change_make(struct act *act, struct item *item, bool stop, int64_t *wait_ms)
 {
+	struct changes *changes = &item->changes;
+	const int64_t now_ms = clock_boot_ms();
+
+	if (changes->stop != stop)
+		*changes = (struct changes){.stop = stop};
 	if (is_current(item, stop)) {
-		item->changes.unchanged = 0;
-		return false;
+		changes->made = true;
+		changes->unchanged = 0;
+		return CHANGE_NONE;
 	}
+	if (now_ms < changes->at_boot_ms) {
+		*wait_ms = changes->at_boot_ms - now_ms;
+		return CHANGE_LATER;
+	}
+	if (changes->made) /* somebody has changed it since */
+		changes->at_boot_ms = now_ms + backoff_next(&item->changing, &act->random, now_ms);
 	patch(act, item, stop);
-	return true;
+	return CHANGE_SENT;
 }

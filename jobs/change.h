@@ -3,6 +3,7 @@
 #define JOBS_CHANGE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "jobs/act.h"
 
@@ -14,8 +15,14 @@ void change_create(struct act *act, struct item *item);
 /* Reads the Framework, which the watch does not show. If it exists, the store gets it. */
 void change_read(struct act *act, struct item *item);
 
+enum change_result {
+	CHANGE_NONE,  /* the Framework is as wanted */
+	CHANGE_SENT,  /* a request is on its way */
+	CHANGE_LATER, /* one is due in *wait_ms */
+};
+
 /* Changes the Framework, which is the job's and was parsed, if its spec or its note are not as wanted. stop: it is to
- * be stopped. Returns whether a request was sent. */
-bool change_make(struct act *act, struct item *item, bool stop);
+ * be stopped. If somebody else changes it again and again, or changes are refused, ever more rarely. */
+enum change_result change_make(struct act *act, struct item *item, bool stop, int64_t *wait_ms);
 
 #endif

@@ -130,14 +130,16 @@ void job_store_queue_after(struct item *item, int64_t wait_ms)
 	ev_timer_start(loop, &item->timer);
 }
 
+void job_store_queue_within(struct item *item, int64_t wait_ms)
+{
+	if (!ev_is_active(&item->timer) || ev_timer_remaining(item->store->loop, &item->timer) > (double)wait_ms / 1000)
+		job_store_queue_after(item, wait_ms);
+}
+
 void job_store_queue_soon(struct item *item)
 {
-	struct ev_loop *loop = item->store->loop;
-
-	if (item->queued || item->gone || item->waits)
-		return;
-	if (!ev_is_active(&item->timer) || ev_timer_remaining(loop, &item->timer) > GATHER_MS / 1000.)
-		job_store_queue_after(item, GATHER_MS);
+	if (!item->queued && !item->gone && !item->waits)
+		job_store_queue_within(item, GATHER_MS);
 }
 
 /* ---- jobs ------------------------------------------------------------------------------------------------------- */
@@ -226,6 +228,7 @@ static struct item *item_new(struct job_store *store, const char *key, const str
 	item->key = mem_strdup(key);
 	item->job.kind = job->kind;
 	item->backoff = backoff;
+	item->changing = backoff;
 	item->mending = backoff;
 	ev_timer_init(&item->timer, on_timer, 0, 0);
 	item->timer.data = item;

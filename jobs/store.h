@@ -27,7 +27,10 @@ struct slot {
 
 /* Changes of the Framework, until the job wants another one. */
 struct changes {
-	int unchanged; /* changes in a row that were accepted and changed nothing */
+	bool stop;          /* the next three are of a Framework that is to be stopped, or not */
+	bool made;          /* it was as wanted, or a change was accepted */
+	int unchanged;      /* changes in a row that were accepted and changed nothing */
+	int64_t at_boot_ms; /* no change before then */
 };
 
 /* A job. */
@@ -57,6 +60,7 @@ struct item {
 	int64_t checked;        /* generation of the Framework whose spec is as it should be; 0: none */
 	struct changes changes;
 	struct backoff backoff;
+	struct backoff changing; /* of Frameworks that somebody else changes */
 	struct backoff mending;  /* of statuses that somebody else changes */
 	int64_t mend_at_boot_ms; /* not before then */
 	struct ev_timer timer;   /* when to look again */
@@ -113,6 +117,9 @@ void job_store_queue_all(struct job_store *store);
 struct item *job_store_next(struct job_store *store);
 /* Queues the item after so long, in place of any former time. */
 void job_store_queue_after(struct item *item, int64_t wait_ms);
+
+/* The same, unless it is queued earlier. */
+void job_store_queue_within(struct item *item, int64_t wait_ms);
 
 /* The name of the item's Framework. */
 const char *job_store_framework_name(const struct item *item);

@@ -129,6 +129,50 @@ static void test_undone_by_webhook(void **state)
 	assert_int_equal(changes_sent(world, from), 1);
 }
 
+/* Another controller suspends the Framework each time that fc-jobs resumes it. That is changed back at once at first,
+ * and then ever more rarely; the job's status follows all the same. */
+static void test_fight(void **state)
+{
+	struct world *world = *state;
+	size_t from;
+
+	begin(world, "{}", "{" WORKERS "}");
+	settle(world);
+	from = world->count;
+	for (int i = 0; i < 10; i++) {
+		change_stored(world, "{'spec':{'suspend':true}}");
+		show_framework(world, i % 2 == 0 ? "RR" : "fR");
+		settle(world);
+		assert_true(i > 0 || changes_sent(world, from) == 1);
+	}
+	assert_in_range(changes_sent(world, from), 2, 6);
+	assert_non_null(find(world, from, "PATCH", "/tfjobs/j/status"));
+	for (int i = 0; i < 20 && !json_is_false(stored_member(world, "suspend")); i++)
+		settle(world); /* it is changed back in the end */
+	assert_true(json_is_false(stored_member(world, "suspend")));
+}
+
+/* A job that changes does not wait for that. */
+static void test_changed_during_fight(void **state)
+{
+	struct world *world = *state;
+	size_t from;
+
+	begin(world, "{}", "{" WORKERS "}");
+	settle(world);
+	for (int i = 0; i < 20 && !json_is_true(stored_member(world, "suspend")); i++) {
+		change_stored(world, "{'spec':{'suspend':true}}");
+		show_stored(world);
+		settle(world);
+	}
+	assert_true(json_is_true(stored_member(world, "suspend")));
+	from = world->count;
+	show_job(world, MORE_WORKERS);
+	settle(world);
+	assert_int_equal(changes_sent(world, from), 1);
+	assert_true(json_is_false(stored_member(world, "suspend")));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -136,6 +180,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_changed_during_change, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_deadline_removed_at_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_undone_by_webhook, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_fight, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_changed_during_fight, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
