@@ -119,24 +119,42 @@ void change_create(struct act *act, struct item *item)
 	step_send_text(step_new(act, item, on_created), "POST", path, METADATA_ONLY, body);
 }
 
+/* While a change is refused, the Framework is followed as it is. One that the watch does not show is read anew. */
+static void on_patch_failed(struct step *step, const struct kube_answer *answer)
+{
+	struct item *item = step->item;
+	const bool read = item->slot->read;
+	int64_t wait_ms;
+
+	if (read)
+		job_store_forget(item->slot);
+	wait_ms = try_again(step->act, item, answer, TROUBLE_UPDATING);
+	if (read || !answer_refused(answer))
+		return;
+	item->changes.refused = true;
+	item->changes.at_boot_ms = clock_boot_ms() + wait_ms;
+	item->waits = false;
+	job_store_queue(item); /* its status may be due */
+}
+
 /* The change was made of a copy that may have been old, or that had no spec. So the answer is looked at like any other
  * version, unless the server, or a webhook of it, undoes changes each time. */
 static void on_patched(struct step *step, const struct kube_answer *answer)
 {
 	struct item *item = step->item;
-	bool read = item->slot->read;
 	int64_t generation;
 
 	if (!answer_succeeded(answer)) {
-		if (read)
-			job_store_forget(item->slot);
-		try_again(step->act, item, answer, TROUBLE_UPDATING);
+		on_patch_failed(step, answer);
 		return;
 	}
 	step->act->counters.patched++;
-	warn(step->act, item);
 	generation = take_answer(step, answer, JOB_STORE_WRITTEN);
+	if (step->stops_only)
+		return;
+	warn(step->act, item);
 	item->changes.made = true;
+	item->changes.refused = false;
 	item->changes.unchanged = generation == step->generation ? item->changes.unchanged + 1 : 0;
 	if (item->changes.unchanged < UNCHANGED_MAX)
 		return;
@@ -160,25 +178,50 @@ static json_t *wanted_spec(const struct item *item, const json_t *stored, bool s
 }
 
 /* The uid is a precondition: a namesake is not changed. */
-static void patch(struct act *act, struct item *item, bool stop)
+static void send(struct act *act, struct item *item, bool stops_only, json_t *labels, json_t *annotations, json_t *spec)
 {
 	const struct view *view = item->slot->view;
 	cleanup_free char *path = frameworks_path(&item->job, job_store_framework_name(item));
-	cleanup_json json_t *stored = view_spec(view);
-	cleanup_json json_t *wanted = wanted_spec(item, stored, stop);
-	json_t *labels = json_deep_copy(item->translation.labels);
-	json_t *annotations = json_object_of(VIEW_TRANSLATION, json_string(item->note), NULL);
 	struct step *step = step_new(act, item, on_patched);
 
 	step->generation = view->identity.generation;
-	if (stop && view->progress.refused != NULL)
-		json_object_set_new(annotations, VIEW_REFUSED, json_string(view->progress.refused));
-	if (item->problem == NULL) /* else the labels are those of a former spec */
-		job_note_drop_labels(view->note, &item->translation, labels);
-	log_v(1, "[%s/%s]: changing Framework %s", item->job.ns, item->job.name, item->translation.framework);
+	step->stops_only = stops_only;
+	log_v(1, "[%s/%s]: %s Framework %s", item->job.ns, item->job.name, stops_only ? "stopping" : "changing",
+	      item->translation.framework);
 	step_send(step, "PATCH", path, NULL,
 		  json_pack("{s:{s:s, s:o, s:o}, s:o}", "metadata", "uid", view->identity.uid, "labels", labels,
-			    "annotations", annotations, "spec", patch_make(stored, wanted)));
+			    "annotations", annotations, "spec", spec));
+}
+
+/* The annotations of a Framework that is stopped, or goes on. */
+static json_t *annotations_of(const struct view *view, bool stop)
+{
+	json_t *annotations = json_object();
+
+	if (stop && view->progress.refused != NULL)
+		json_object_set_new(annotations, VIEW_REFUSED, json_string(view->progress.refused));
+	return annotations;
+}
+
+/* A Framework whose other changes are refused. */
+static void stop_only(struct act *act, struct item *item)
+{
+	send(act, item, true, json_object(), annotations_of(item->slot->view, true),
+	     json_object_of(EXECUTION_TYPE, json_string("Stop"), NULL));
+}
+
+static void patch(struct act *act, struct item *item, bool stop)
+{
+	const struct view *view = item->slot->view;
+	cleanup_json json_t *stored = view_spec(view);
+	cleanup_json json_t *wanted = wanted_spec(item, stored, stop);
+	json_t *labels = json_deep_copy(item->translation.labels);
+	json_t *annotations = annotations_of(view, stop);
+
+	json_object_set_new(annotations, VIEW_TRANSLATION, json_string(item->note));
+	if (item->problem == NULL) /* else the labels are those of a former spec */
+		job_note_drop_labels(view->note, &item->translation, labels);
+	send(act, item, false, labels, annotations, patch_make(stored, wanted));
 }
 
 /* Whether the Framework's spec is as it should be. */
@@ -207,9 +250,10 @@ enum change_result change_make(struct act *act, struct item *item, bool stop, in
 	const int64_t now_ms = clock_boot_ms();
 
 	if (changes->stop != stop)
-		*changes = (struct changes){.stop = stop};
+		*changes = (struct changes){.stop = stop, .refused = changes->refused};
 	if (is_current(item, stop)) {
 		changes->made = true;
+		changes->refused = false;
 		changes->unchanged = 0;
 		return CHANGE_NONE;
 	}
@@ -219,6 +263,9 @@ enum change_result change_make(struct act *act, struct item *item, bool stop, in
 	}
 	if (changes->made) /* somebody has changed it since */
 		changes->at_boot_ms = now_ms + backoff_next(&item->changing, &act->random, now_ms);
-	patch(act, item, stop);
+	if (stop && changes->refused && !item->slot->view->stopped)
+		stop_only(act, item);
+	else
+		patch(act, item, stop);
 	return CHANGE_SENT;
 }

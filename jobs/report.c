@@ -19,7 +19,7 @@ bool say(struct act *act, struct item *item, const char *type, const char *reaso
 	return true;
 }
 
-void try_again(struct act *act, struct item *item, const struct kube_answer *answer, enum trouble trouble)
+int64_t try_again(struct act *act, struct item *item, const struct kube_answer *answer, enum trouble trouble)
 {
 	static const struct {
 		const char *reason;
@@ -39,5 +39,8 @@ void try_again(struct act *act, struct item *item, const struct kube_answer *ans
 	else
 		log_v(1, "[%s/%s]: %s", item->job.ns, item->job.name, answer->message);
 	item->waits = true;
-	job_store_queue_after(item, answer->retry_after_ms > wait_ms ? answer->retry_after_ms : wait_ms);
+	if (answer->retry_after_ms > wait_ms)
+		wait_ms = answer->retry_after_ms;
+	job_store_queue_after(item, wait_ms);
+	return wait_ms;
 }

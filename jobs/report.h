@@ -3,6 +3,7 @@
 #define JOBS_REPORT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "jobs/request.h"
 
@@ -13,7 +14,8 @@ bool say(struct act *act, struct item *item, const char *type, const char *reaso
 /* What did not succeed. */
 enum trouble { TROUBLE_READING, TROUBLE_CREATING, TROUBLE_UPDATING, TROUBLE_DELETING };
 
-/* Tells of a request that failed. The step is taken again after a while, from what is stored then. */
-void try_again(struct act *act, struct item *item, const struct kube_answer *answer, enum trouble trouble);
+/* Tells of a request that failed. The step is taken again after a while, from what is stored then. Returns how long
+ * that is, in milliseconds. */
+int64_t try_again(struct act *act, struct item *item, const struct kube_answer *answer, enum trouble trouble);
 
 #endif

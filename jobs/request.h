@@ -20,6 +20,7 @@ struct step {
 	bool subresource;   /* for the job's status */
 	int64_t sent_ms;    /* in boot milliseconds */
 	int64_t generation; /* of the Framework that is changed, as far as it is known */
+	bool stops_only;    /* the change of the Framework, which leaves the rest as it is */
 };
 
 /* Asks for the object's metadata in the answer, not for all of it. */

@@ -31,6 +31,7 @@ struct changes {
 	bool made;          /* it was as wanted, or a change was accepted */
 	int unchanged;      /* changes in a row that were accepted and changed nothing */
 	int64_t at_boot_ms; /* no change before then */
+	bool refused;       /* the last change, whether to stop the Framework or not */
 };
 
 /* A job. */

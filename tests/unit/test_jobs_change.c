@@ -173,6 +173,69 @@ static void test_changed_during_fight(void **state)
 	assert_true(json_is_false(stored_member(world, "suspend")));
 }
 
+/* A webhook that refuses what changes the TaskRoles. */
+static bool refuse_templates(struct world *world, struct http_conn *conn)
+{
+	const json_t *body = world->sent[world->count - 1].body;
+
+	if (!on_framework(conn, "PATCH") || json_path(body, "spec", "taskRoles", NULL) == NULL)
+		return false;
+	http_reply(conn, 403, "", STATUS(403, "Forbidden"));
+	return true;
+}
+
+static size_t show_refused_change(struct world *world, const char *spec, const char *changed)
+{
+	size_t from;
+
+	begin(world, "{}", spec);
+	settle(world);
+	from = world->count;
+	world->script = refuse_templates;
+	show_job(world, changed);
+	expect_sent(world, from, "PATCH", "/frameworks/j");
+	return from;
+}
+
+/* A change of a job that runs is refused. Its status follows all the same, and the change is made when that is possible
+ * again. */
+static void test_status_beside_refused_change(void **state)
+{
+	struct world *world = *state;
+	size_t from = show_refused_change(world, "{" WORKERS "}", MORE_WORKERS);
+
+	show_framework(world, "fR");
+	assert_string_equal(last_condition(expect_sent(world, from, "PATCH", "/tfjobs/j/status")), "Restarting");
+	assert_true(changes_sent(world, from) <= 3);
+	world->script = NULL;
+	from = world->count;
+	expect_sent(world, from, "PATCH", "/frameworks/j");
+	settle(world);
+	assert_int_equal(json_array_size(stored_member(world, "taskRoles")), 1);
+	assert_int_equal(json_int(json_array_get(stored_member(world, "taskRoles"), 0), "taskNumber", 0), 3);
+}
+
+#define RESTARTED(replicas) \
+	"{tfReplicaSpecs: {Worker: {replicas: " replicas ", restartPolicy: OnFailure, " CONTAINER "}}}"
+
+/* A job whose change is refused is to end: its Framework is stopped, without the change. */
+static void test_stop_beside_refused_change(void **state)
+{
+	struct world *world = *state;
+	size_t from = show_refused_change(world, RESTARTED("2"), RESTARTED("3"));
+	const struct sent *sent;
+
+	show_framework(world, "Ru");
+	do
+		sent = expect_sent(world, from, "PATCH", "/frameworks/j");
+	while (from = (size_t)(sent - world->sent) + 1,
+	       json_object_get(json_object_get(sent->body, "spec"), "executionType") == NULL);
+	assert_int_equal(json_object_size(json_object_get(sent->body, "spec")), 1);
+	assert_non_null(json_path(sent->body, "metadata", "annotations", VIEW_REFUSED, NULL));
+	show_framework(world, "Ru"); /* stopped, and still there */
+	assert_string_equal(last_condition(expect_sent(world, from, "PATCH", "/tfjobs/j/status")), "Failed");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -182,6 +245,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_undone_by_webhook, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_fight, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_changed_during_fight, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_status_beside_refused_change, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_stop_beside_refused_change, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
