@@ -287,12 +287,17 @@ static void translate(struct act *act, struct item *item)
 	recover(act, item);
 }
 
-/* A job without a Framework has failed. */
+/* A job without a Framework has failed. One that the watch does not show yet may run, after a creation whose answer was
+ * lost, or of another process: then the job goes on (recover()). */
 static void refuse(struct act *act, struct item *item)
 {
 	const struct view *view = item->slot->view;
 	struct job_outcome outcome;
 
+	if (view == NULL && !item->absent) {
+		change_read(act, item);
+		return;
+	}
 	if (view != NULL && view_is_of(view, &item->job))
 		return; /* recover() has reported it */
 	job_refuse(&item->job, item->problem, clock_wall_ms() / 1000, &outcome);

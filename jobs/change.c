@@ -31,12 +31,14 @@ static void on_read(struct step *step, const struct kube_answer *answer)
 	const struct reflector_object object = {.data = answer->body, .len = answer->body_len};
 	struct error err;
 
-	if (answer->absent)
-		job_store_queue_soon(step->item); /* it has gone meanwhile */
-	else if (!answer_succeeded(answer))
+	if (answer->absent) {
+		step->item->absent = true;
+		job_store_queue_soon(step->item);
+	} else if (!answer_succeeded(answer)) {
 		try_again(step->act, step->item, answer, TROUBLE_READING);
-	else if (job_store_framework(step->act->store, &object, JOB_STORE_READ, &err) < 0)
+	} else if (job_store_framework(step->act->store, &object, JOB_STORE_READ, &err) < 0) {
 		log_warning("[%s]: the Framework cannot be read: %s", step->item->slot->key, err.message);
+	}
 }
 
 void change_read(struct act *act, struct item *item)
@@ -115,7 +117,7 @@ void change_create(struct act *act, struct item *item)
 			  head, item->spec);
 
 	log_v(1, "[%s/%s]: creating Framework %s", job->ns, job->name, item->translation.framework);
-	item->confirmed = false;
+	item->confirmed = item->absent = false;
 	step_send_text(step_new(act, item, on_created), "POST", path, METADATA_ONLY, body);
 }
 

@@ -159,6 +159,7 @@ static void drop_translation(struct item *item)
 	item->said = NULL;
 	item->checked = 0;
 	item->changes = (struct changes){0};
+	item->absent = false;
 }
 
 static void item_free(struct item *item)

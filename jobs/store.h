@@ -48,6 +48,7 @@ struct item {
 	uint64_t list;
 	bool gone;      /* deleted, and freed when its call has ended */
 	bool confirmed; /* by a GET: it exists, though its Framework is gone */
+	bool absent;    /* by a GET: its Framework is not there */
 
 	bool translated;                    /* the translation is valid */
 	struct job_translation translation; /* without its spec */

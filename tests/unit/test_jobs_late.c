@@ -1,0 +1,71 @@
+/* What fc-jobs does on copies of jobs and Frameworks that are older than the API server's (jobs/act.c, jobs/change.c).
+ */
+#include "tests/unit/jobs_server.h"
+
+#define WRONG "{successPolicy: Luck, " WORKERS "}"
+
+static bool lose_post(struct world *world, struct http_conn *conn)
+{
+	return carry_out_and_lose(world, conn, "POST");
+}
+
+/* A Framework is created, the answer is lost, and the watch is late. The job becomes wrong: it goes on all the same, to
+ * its end. */
+static void test_refused_after_lost_creation(void **state)
+{
+	struct world *world = *state;
+
+	world->script = lose_post;
+	show_job(world, "{" WORKERS "}");
+	expect_sent(world, 0, "POST", "/frameworks");
+	show_job(world, WRONG);
+	assert_non_null(strstr(expect_event(world, "FailedValidation"), "the change has no effect"));
+	show_framework(world, "RR");
+	assert_string_equal(last_condition(expect_sent(world, 0, "PATCH", "/tfjobs/j/status")), "Running");
+}
+
+/* Another process leads, whose watch has not shown the Framework of a job that is wrong meanwhile. */
+static void test_refused_with_late_frameworks(void **state)
+{
+	struct world *world = *state;
+	cleanup_json json_t *framework = NULL;
+	cleanup_json json_t *status = NULL;
+
+	begin(world, "{}", "{" WORKERS "}");
+	settle(world);
+	framework = json_incref(world->framework);
+	status = json_incref(world->status);
+	teardown(state);
+	setup(state);
+	world = *state;
+	world->framework = json_incref(framework);
+	world->status = json_deep_copy(status);
+	show_job(world, WRONG);
+	expect_sent(world, 0, "GET", "/frameworks/j");
+	expect_event(world, "FailedValidation");
+	settle(world);
+	assert_null(find(world, 0, "PATCH", "/tfjobs/j/status"));
+}
+
+/* A job that is wrong from the beginning fails; whether it has a Framework is asked once. */
+static void test_refused_without_framework(void **state)
+{
+	struct world *world = *state;
+
+	show_job(world, WRONG);
+	assert_string_equal(last_condition(expect_sent(world, 0, "PATCH", "/tfjobs/j/status")), "Failed");
+	settle(world);
+	assert_string_equal(world->sent[0].method, "GET");
+	assert_null(find(world, 1, "GET", "/frameworks/j"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_refused_after_lost_creation, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_refused_with_late_frameworks, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_refused_without_framework, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
