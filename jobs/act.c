@@ -180,14 +180,16 @@ static void on_deleted(struct step *step, const struct kube_answer *answer)
 	job_store_queue_after(step->item, DELETED_LOOK_MS);
 }
 
+/* With the job's version, a change of its time that we have not seen makes the deletion fail. */
 static void delete_job(struct act *act, struct item *item)
 {
 	cleanup_free char *path = job_path(&item->job, "");
 
 	log_info("[%s/%s]: ttlSecondsAfterFinished is over: deleting the job", item->job.ns, item->job.name);
 	step_send(step_new(act, item, on_deleted), "DELETE", path, METADATA_ONLY,
-		  json_pack("{s:s, s:s, s:s, s:{s:s}}", "apiVersion", "v1", "kind", "DeleteOptions",
-			    "propagationPolicy", "Background", "preconditions", "uid", item->job.uid));
+		  json_pack("{s:s, s:s, s:s, s:{s:s, s:s}}", "apiVersion", "v1", "kind", "DeleteOptions",
+			    "propagationPolicy", "Background", "preconditions", "uid", item->job.uid, "resourceVersion",
+			    item->job.version));
 }
 
 static void look_at_finished(struct act *act, struct item *item)

@@ -59,12 +59,43 @@ static void test_refused_without_framework(void **state)
 	assert_null(find(world, 1, "GET", "/frameworks/j"));
 }
 
+static bool conflict_once(struct world *world, struct http_conn *conn)
+{
+	if (strcmp(conn->method, "DELETE") != 0)
+		return false;
+	world->script = NULL;
+	http_reply(conn, 409, "", STATUS(409, "Conflict"));
+	return true;
+}
+
+/* Somebody gives a job that has ended a longer time to live, and the watch is late: the copy's version is a
+ * precondition of the deletion. */
+static void test_ttl_of_old_copy(void **state)
+{
+	struct world *world = *state;
+	cleanup_json json_t *status = json_pack("{s:[{s:s, s:s}], s:s}", "conditions", "type", "Succeeded", "status",
+						"True", "completionTime", "2026-01-01T00:00:00Z");
+	cleanup_free char *version = mem_printf("%d", world->version + 1);
+	const struct sent *sent;
+	size_t from;
+
+	world->script = conflict_once;
+	show_job_status(world, JOB_TFJOB, "uid-j", "{}", "{runPolicy: {ttlSecondsAfterFinished: 1}, " WORKERS "}",
+			status);
+	sent = expect_sent(world, 0, "DELETE", "/tfjobs/j");
+	assert_string_equal(json_str(json_object_get(sent->body, "preconditions"), "resourceVersion"), version);
+	from = (size_t)(sent - world->sent) + 1;
+	expect_sent(world, from, "DELETE", "/tfjobs/j");
+	assert_false(has_event(world, "FailedDelete"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_refused_after_lost_creation, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused_with_late_frameworks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused_without_framework, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_ttl_of_old_copy, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
