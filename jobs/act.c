@@ -9,6 +9,7 @@
 #include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/version.h"
 #include "jobs/change.h"
 #include "jobs/kinds/note.h"
 #include "jobs/patch.h"
@@ -128,10 +129,12 @@ static void on_confirmed(struct step *step, const struct kube_answer *answer)
 		try_again(step->act, item, answer, TROUBLE_READING);
 		return;
 	}
-	item->confirmed = strcmp(identity.uid, item->job.uid) == 0 && identity.deletion_time == 0;
-	item->job.deleting = !item->confirmed;
+	item->job.deleting = strcmp(identity.uid, item->job.uid) != 0 || identity.deletion_time != 0;
+	/* a later version, which may have ended or want another Framework, is looked at when the watch shows it */
+	item->confirmed = !item->job.deleting && version_compare(identity.resource_version, item->job.version) <= 0;
 	object_identity_free(&identity);
-	job_store_queue(item);
+	if (item->confirmed)
+		job_store_queue(item);
 }
 
 /* The Framework of a job is gone. It goes with a deleted job, too, of which the watch of jobs may not know yet. */
@@ -373,8 +376,8 @@ static void bring_about(struct act *act, struct item *item)
 	if (!going && !outcome.ended)
 		change = change_make(act, item, outcome.stop, &wait_ms);
 	/* Its objects go with a Framework that somebody deletes: that fails no job, which begins anew. */
-	if (change != CHANGE_SENT && !(going && progress_end(&view->progress) == PROGRESS_FAILED) &&
-	    status_is_due(act, item, &outcome))
+	if (change != CHANGE_SENT && change != CHANGE_OLD &&
+	    !(going && progress_end(&view->progress) == PROGRESS_FAILED) && status_is_due(act, item, &outcome))
 		write_status(act, item, &outcome);
 	if (change == CHANGE_LATER)
 		job_store_queue_within(item, wait_ms);

@@ -92,6 +92,17 @@ static void on_created(struct step *step, const struct kube_answer *answer)
 	item->checked = take_answer(step, answer, JOB_STORE_METADATA);
 }
 
+/* Which translation a Framework is made from. */
+static json_t *note_annotations(const struct item *item)
+{
+	json_t *annotations = json_object_of(VIEW_TRANSLATION, json_string(item->note), NULL);
+
+	if (item->job.generation > 0)
+		json_object_set_new(annotations, VIEW_GENERATION,
+				    json_sprintf("%lld", (long long)item->job.generation));
+	return annotations;
+}
+
 /* The watch shows the rest of what the server made of it. */
 void change_create(struct act *act, struct item *item)
 {
@@ -108,8 +119,7 @@ void change_create(struct act *act, struct item *item)
 						     json_true(), "blockOwnerDeletion", json_true(), NULL));
 	metadata = json_object_of("name", json_string(item->translation.framework), "namespace", json_string(job->ns),
 				  "labels", json_incref(item->translation.labels), "annotations",
-				  json_object_of(VIEW_TRANSLATION, json_string(item->note), NULL), "ownerReferences",
-				  owners, NULL);
+				  note_annotations(item), "ownerReferences", owners, NULL);
 	head = json_text(metadata);
 	json_decref(metadata);
 	body = mem_printf("{\"apiVersion\":\"" FRAMEWORK_API_VERSION
@@ -195,21 +205,20 @@ static void send(struct act *act, struct item *item, bool stops_only, json_t *la
 			    "annotations", annotations, "spec", spec));
 }
 
-/* The annotations of a Framework that is stopped, or goes on. */
-static json_t *annotations_of(const struct view *view, bool stop)
+/* Keeps the reason for which the Framework is stopped, if its status will not. */
+static void put_reason(json_t *annotations, const struct view *view)
 {
-	json_t *annotations = json_object();
-
-	if (stop && view->progress.refused != NULL)
+	if (view->progress.refused != NULL)
 		json_object_set_new(annotations, VIEW_REFUSED, json_string(view->progress.refused));
-	return annotations;
 }
 
 /* A Framework whose other changes are refused. */
 static void stop_only(struct act *act, struct item *item)
 {
-	send(act, item, true, json_object(), annotations_of(item->slot->view, true),
-	     json_object_of(EXECUTION_TYPE, json_string("Stop"), NULL));
+	json_t *annotations = json_object();
+
+	put_reason(annotations, item->slot->view);
+	send(act, item, true, json_object(), annotations, json_object_of(EXECUTION_TYPE, json_string("Stop"), NULL));
 }
 
 static void patch(struct act *act, struct item *item, bool stop)
@@ -218,9 +227,10 @@ static void patch(struct act *act, struct item *item, bool stop)
 	cleanup_json json_t *stored = view_spec(view);
 	cleanup_json json_t *wanted = wanted_spec(item, stored, stop);
 	json_t *labels = json_deep_copy(item->translation.labels);
-	json_t *annotations = annotations_of(view, stop);
+	json_t *annotations = note_annotations(item);
 
-	json_object_set_new(annotations, VIEW_TRANSLATION, json_string(item->note));
+	if (stop)
+		put_reason(annotations, view);
 	if (item->problem == NULL) /* else the labels are those of a former spec */
 		job_note_drop_labels(view->note, &item->translation, labels);
 	send(act, item, false, labels, annotations, patch_make(stored, wanted));
@@ -258,6 +268,12 @@ enum change_result change_make(struct act *act, struct item *item, bool stop, in
 		changes->refused = false;
 		changes->unchanged = 0;
 		return CHANGE_NONE;
+	}
+	/* as after a change of leaders, whose watches of jobs may be late */
+	if (item->slot->view->job_generation > item->job.generation && item->job.generation > 0) {
+		log_v(1, "[%s/%s]: the job is older than Framework %s", item->job.ns, item->job.name,
+		      item->translation.framework);
+		return CHANGE_OLD;
 	}
 	if (now_ms < changes->at_boot_ms) {
 		*wait_ms = changes->at_boot_ms - now_ms;

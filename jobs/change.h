@@ -19,6 +19,7 @@ enum change_result {
 	CHANGE_NONE,  /* the Framework is as wanted */
 	CHANGE_SENT,  /* a request is on its way */
 	CHANGE_LATER, /* one is due in *wait_ms */
+	CHANGE_OLD,   /* the Framework was made from a later version of the job, which the watch is to show */
 };
 
 /* Changes the Framework, which is the job's and was parsed, if its spec or its note are not as wanted. stop: it is to

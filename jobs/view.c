@@ -87,6 +87,7 @@ static int read_parts(struct view *view, struct json_span *metadata, struct erro
 int view_parse(struct view *view, struct error *err)
 {
 	cleanup_free char *execution = NULL;
+	cleanup_free char *generation = NULL;
 	struct json_span metadata = {0};
 
 	if (view->parsed)
@@ -96,6 +97,8 @@ int view_parse(struct view *view, struct error *err)
 		return -1;
 	}
 	view->note = string_in(metadata, "annotations", VIEW_TRANSLATION);
+	generation = string_in(metadata, "annotations", VIEW_GENERATION);
+	view->job_generation = generation == NULL ? 0 : strtoll(generation, NULL, 10);
 	view->kind = string_in(metadata, "labels", JOB_LABEL);
 	if (view->progress.refused == NULL) {
 		view->progress.refused = string_in(metadata, "annotations", VIEW_REFUSED);

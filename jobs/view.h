@@ -13,6 +13,9 @@
 
 /* The annotation with which a Framework says which translation it was made from (job_note()). */
 #define VIEW_TRANSLATION "frameworkcontroller.microsoft.com/job-translation"
+/* The annotation that has the job's metadata.generation as of that translation. It is no part of the note: a change of
+ * the job that leaves its translation as it is does not change the Framework. */
+#define VIEW_GENERATION "frameworkcontroller.microsoft.com/job-generation"
 /* The annotation with which a Framework that fc-jobs stops says why, if that is the API server's refusal of a Pod: the
  * Task's status does not say it any more once the Task has been stopped. */
 #define VIEW_REFUSED "frameworkcontroller.microsoft.com/job-pod-refused"
@@ -29,6 +32,7 @@ struct view {
 	struct json_span spec;   /* of the text */
 	struct json_span status; /* of the text */
 	char *note;              /* value of VIEW_TRANSLATION; NULL: none */
+	int64_t job_generation;  /* of VIEW_GENERATION; 0: none */
 	char *kind;              /* value of the label JOB_LABEL; NULL: none */
 	bool stopped;            /* executionType is Stop */
 	struct progress progress;

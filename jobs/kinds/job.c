@@ -64,6 +64,7 @@ int job_read(enum job_kind kind, json_t *object, struct job *out, struct error *
 		.name = mem_strdup(name),
 		.uid = mem_strdup(uid),
 		.version = mem_strdup(json_str(meta, "resourceVersion")),
+		.generation = json_int(meta, "generation", 0),
 		.deleting = json_str(meta, "deletionTimestamp") != NULL,
 		.labels = object_member(meta, "labels"),
 		.spec = object_member(object, "spec"),

@@ -33,9 +33,10 @@ struct job {
 	char *ns;
 	char *name;
 	char *uid;
-	char *version;  /* metadata.resourceVersion */
-	bool deleting;  /* it has a deletionTimestamp */
-	json_t *labels; /* an object or NULL; so are these two, whose members are unchecked */
+	char *version;      /* metadata.resourceVersion */
+	int64_t generation; /* 0: none */
+	bool deleting;      /* it has a deletionTimestamp */
+	json_t *labels;     /* an object or NULL; so are these two, whose members are unchecked */
 	json_t *spec;
 	json_t *status;
 	const char *gang_scheduler; /* of fc-jobs (--gang-scheduler-name); NULL: none. Set when it is translated */

@@ -40,6 +40,7 @@ struct world {
 	bool (*script)(struct world *world, struct http_conn *conn);
 	bool leads;
 	bool lacks_subresource; /* what it tells in doubt */
+	int generation;         /* of the jobs that are shown; 0: they have none */
 	ev_timer work;
 	ev_prepare before_sleep;
 };
@@ -257,6 +258,8 @@ static inline void show_job_status(struct world *world, enum job_kind kind, cons
 
 	if (status != NULL)
 		json_object_set(object, "status", (json_t *)status);
+	if (world->generation > 0)
+		json_object_set_new(json_object_get(object, "metadata"), "generation", json_integer(world->generation));
 	json = json_text(object);
 	if (job_store_job(world->store, kind, &(struct reflector_object){.data = json, .len = strlen(json)}, &err) < 0)
 		fail_msg("%s", err.message);

@@ -89,6 +89,77 @@ static void test_ttl_of_old_copy(void **state)
 	assert_false(has_event(world, "FailedDelete"));
 }
 
+#define SUSPENDED "{runPolicy: {suspend: true}, " WORKERS "}"
+
+/* Another process leads, whose watch of jobs is late: it has the version from before the job was resumed. Its Framework
+ * runs on. A later version of the job is followed again. */
+static void test_suspended_by_old_copy(void **state)
+{
+	struct world *world = *state;
+	cleanup_json json_t *framework = NULL;
+	size_t from;
+
+	world->generation = 1;
+	show_job(world, SUSPENDED);
+	expect_sent(world, 0, "POST", "/frameworks");
+	show_framework(world, "");
+	settle(world);
+	world->generation = 2;
+	show_job(world, "{" WORKERS "}");
+	expect_sent(world, 0, "PATCH", "/frameworks/j");
+	settle(world);
+	assert_true(json_is_false(stored_member(world, "suspend")));
+	framework = json_incref(world->framework);
+	teardown(state);
+	setup(state);
+	world = *state;
+	world->framework = json_incref(framework);
+	show_framework(world, "RR");
+	world->generation = 1;
+	show_job(world, SUSPENDED);
+	settle(world);
+	assert_int_equal(world->count, 0);
+	world->generation = 2;
+	show_job(world, "{" WORKERS "}");
+	assert_string_equal(last_condition(expect_sent(world, 0, "PATCH", "/tfjobs/j/status")), "Running");
+	from = world->count;
+	world->generation = 3;
+	show_job(world, SUSPENDED);
+	expect_sent(world, from, "PATCH", "/frameworks/j");
+}
+
+static bool newer_job(struct world *world, struct http_conn *conn)
+{
+	(void)world;
+	if (strcmp(conn->method, "GET") != 0 || strstr(conn->path, "/tfjobs/j") == NULL)
+		return false;
+	http_reply(
+		conn, 200, "",
+		"{\"metadata\":{\"namespace\":\"ns\",\"name\":\"j\",\"uid\":\"uid-j\",\"resourceVersion\":\"5000\"}}");
+	return true;
+}
+
+/* The Framework of a job is gone, and the API server has a later version of the job. Nothing is made from the old one;
+ * the later one begins anew when the watch shows it. */
+static void test_begins_anew_from_old_copy(void **state)
+{
+	struct world *world = *state;
+	size_t from;
+
+	begin(world, "{}", "{" WORKERS "}");
+	settle(world);
+	from = world->count;
+	world->script = newer_job;
+	framework_goes(world);
+	expect_sent(world, from, "GET", "/tfjobs/j");
+	settle(world);
+	assert_int_equal(world->count, from + 1);
+	world->version = 4999;
+	show_job(world, SUSPENDED);
+	assert_true(json_is_true(
+		json_path(expect_sent(world, from, "POST", "/frameworks")->body, "spec", "suspend", NULL)));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -96,6 +167,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_refused_with_late_frameworks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused_without_framework, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ttl_of_old_copy, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_suspended_by_old_copy, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_begins_anew_from_old_copy, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
