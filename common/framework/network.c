@@ -15,8 +15,6 @@ enum {
 	PORT_MAX = 65535,
 	PORT_TENSORFLOW = 2222,
 	PORT_OTHERS = 29500,
-	/* Linux starts no program with a variable that is longer, its name and the NUL included (MAX_ARG_STRLEN). */
-	VARIABLE_MAX = 131072,
 	VARIABLES_MAX = 2 * 1024 * 1024, /* in the templates of a Framework's TaskRoles */
 };
 

@@ -5,6 +5,9 @@
 #include "common/base/json_field.h"
 #include "common/framework/spec.h"
 
+/* Linux starts no program with a longer variable, its name and the NUL included, or argument (MAX_ARG_STRLEN). */
+enum { VARIABLE_MAX = 131072 };
+
 /* Reads the members `network` and `distributed` of the spec, whose TaskRoles have been read. 0, or -1 and *err. */
 int network_spec_read(const struct json_field *spec, struct framework_spec *out, struct error *err);
 void network_spec_free(struct framework_spec *spec);

@@ -144,3 +144,15 @@ void build_env(json_t *container, const char *name, const char *value)
 	}
 	json_array_append_new(env, json_object_of("name", json_string(name), "value", json_string(value), NULL));
 }
+
+size_t build_length(const char *text, int32_t replicas)
+{
+	size_t index_len = (size_t)snprintf(NULL, 0, "%d", replicas > 0 ? replicas - 1 : 0);
+	size_t len = strlen(text);
+
+	while ((text = strstr(text, BUILD_INDEX)) != NULL) {
+		text += strlen(BUILD_INDEX);
+		len -= strlen(BUILD_INDEX) - index_len;
+	}
+	return len;
+}

@@ -42,6 +42,9 @@ json_t *build_container(const json_t *pod, const char *name);
 /* Sets a variable after all others, in place of one of the same name. */
 void build_env(json_t *container, const char *name, const char *value);
 
+/* How many bytes a text has at most in the Tasks of a role, whose index replaces BUILD_INDEX. */
+size_t build_length(const char *text, int32_t replicas);
+
 /* The index of the Task (CONTRACT.md §4.8). */
 #define BUILD_INDEX "{{FC_TASK_INDEX}}"
 

@@ -6,6 +6,7 @@
 
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "common/framework/network.h"
 #include "common/framework/spec.h"
 #include "jobs/kinds/build.h"
 #include "jobs/kinds/kinds.h"
@@ -110,8 +111,8 @@ static int read_spec(const struct job *job, struct spec *read, struct job_transl
 }
 
 /* "--ps_hosts=host:2222,…" */
-static void put_hosts(json_t *args, const struct job *job, const struct job_translation *out, enum replica_type type,
-		      int32_t replicas)
+static int put_hosts(json_t *args, const struct job *job, const struct job_translation *out, enum replica_type type,
+		     int32_t replicas, struct error *err)
 {
 	cleanup_buf struct buf text = {0};
 
@@ -122,20 +123,29 @@ static void put_hosts(json_t *args, const struct job *job, const struct job_tran
 
 		buf_printf(&text, "%s%s", i > 0 ? "," : "", host);
 	}
+	if (text.len + 1 > VARIABLE_MAX)
+		return error_set(
+			err,
+			"the argument --%s_hosts would have %zu bytes with the names of all replicas, expected at "
+			"most %d, which Linux takes: have fewer replicas, or a shorter metadata.name",
+			role_names[type], text.len + 1, VARIABLE_MAX);
 	json_array_append_new(args, json_string(text.data));
+	return 0;
 }
 
-static void put_args(json_t *pod, const struct job *job, const struct job_translation *out, const struct spec *read,
-		     enum replica_type type)
+static int put_args(json_t *pod, const struct job *job, const struct job_translation *out, const struct spec *read,
+		    enum replica_type type, struct error *err)
 {
 	json_t *container = json_array_get(json_path(pod, "spec", "containers", NULL), 0);
-	json_t *args = json_array();
+	cleanup_json json_t *args = json_array();
 
-	put_hosts(args, job, out, TYPE_WORKER, read->types[TYPE_WORKER].replicas);
-	put_hosts(args, job, out, TYPE_PS, read->types[TYPE_PS].replicas);
+	if (put_hosts(args, job, out, TYPE_WORKER, read->types[TYPE_WORKER].replicas, err) < 0 ||
+	    put_hosts(args, job, out, TYPE_PS, read->types[TYPE_PS].replicas, err) < 0)
+		return -1;
 	json_array_append_new(args, json_sprintf("--job_name=%s", role_names[type]));
 	json_array_append_new(args, json_string("--task_index=" BUILD_INDEX));
-	json_object_set_new(container, "args", args);
+	json_object_set(container, "args", args);
+	return 0;
 }
 
 static void put_labels(json_t *pod, const struct job *job, enum replica_type type)
@@ -150,8 +160,8 @@ static void put_labels(json_t *pod, const struct job *job, enum replica_type typ
 	build_label(pod, "index", BUILD_INDEX);
 }
 
-static void put_role(const struct job *job, const struct spec *read, enum replica_type type,
-		     struct job_translation *out)
+static int put_role(const struct job *job, const struct spec *read, enum replica_type type, struct job_translation *out,
+		    struct error *err)
 {
 	/* The original starts each PS again that ends, and each Worker that fails. Here a Worker whose failure is
 	 * Permanent (CONTRACT.md §9.2) is not started again, and the job has failed. */
@@ -163,14 +173,17 @@ static void put_role(const struct job *job, const struct spec *read, enum replic
 	json_t *pod;
 
 	if (spec->field.value == NULL)
-		return;
+		return 0;
 	memcpy(role.name, role_names[type], strlen(role_names[type]));
 	pod = build_pod(spec->template.value);
-	if (type != TYPE_LOCAL)
-		put_args(pod, job, out, read, type);
+	if (type != TYPE_LOCAL && put_args(pod, job, out, read, type, err) < 0) {
+		json_decref(pod);
+		return -1;
+	}
 	put_labels(pod, job, type);
 	build_role(out, &role, pod, ps ? BUILD_NEVER : 1, ps || spec->replicas == 0 ? BUILD_NEVER : spec->replicas,
 		   ps ? &ps_retry : &worker_retry);
+	return 0;
 }
 
 int caicloud_translate(const struct job *job, struct job_translation *out, struct error *err)
@@ -183,10 +196,9 @@ int caicloud_translate(const struct job *job, struct job_translation *out, struc
 	if (read.types[TYPE_LOCAL].field.value == NULL)
 		build_network(out);
 	/* workers first, as the original */
-	put_role(job, &read, TYPE_WORKER, out);
-	put_role(job, &read, TYPE_PS, out);
-	put_role(job, &read, TYPE_LOCAL, out);
-	return 0;
+	if (put_role(job, &read, TYPE_WORKER, out, err) < 0 || put_role(job, &read, TYPE_PS, out, err) < 0)
+		return -1;
+	return put_role(job, &read, TYPE_LOCAL, out, err);
 }
 
 /* ---- status ----------------------------------------------------------------------------------------------------- */

@@ -6,12 +6,14 @@
 
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "common/framework/network.h"
 #include "jobs/kinds/kinds.h"
 #include "jobs/kinds/kubeflow.h"
 
 #define EVALUATOR "Evaluator"
 #define WORKER "Worker"
 #define ALL_WORKERS "AllWorkers"
+#define TF_CONFIG "TF_CONFIG"
 /* In place of a host's index; no name has it. */
 #define HOST_INDEX "%"
 
@@ -78,10 +80,11 @@ static void put_sparse_cluster(struct buf *out, const struct job *job, const str
 	buf_putc(out, '}');
 }
 
-static void put_tf_config(const struct job *job, const struct job_translation *translation, struct kubeflow_job *read,
-			  struct kubeflow_replicas *self)
+static int put_tf_config(const struct job *job, const struct job_translation *translation, struct kubeflow_job *read,
+			 struct kubeflow_replicas *self, struct error *err)
 {
 	cleanup_buf struct buf text = {0};
+	size_t len;
 
 	buf_putc(&text, '{');
 	if (read->dynamic)
@@ -94,7 +97,16 @@ static void put_tf_config(const struct job *job, const struct job_translation *t
 	if (!read->dynamic)
 		buf_json_text(&text, "environment", "cloud");
 	buf_putc(&text, '}');
-	build_env(build_container(self->pod, kind.container), "TF_CONFIG", text.data);
+	len = strlen(TF_CONFIG) + 1 + build_length(text.data, self->role.replicas) + 1;
+	if (len > VARIABLE_MAX)
+		return error_set(err,
+				 "the variable " TF_CONFIG
+				 " of the replicas %s would have %zu bytes with the names of all "
+				 "replicas, expected at most %d, which Linux takes: have fewer replicas, or a shorter "
+				 "metadata.name",
+				 self->role.type, len, VARIABLE_MAX);
+	build_env(build_container(self->pod, kind.container), TF_CONFIG, text.data);
+	return 0;
 }
 
 static int read_success_policy(const struct json_field *spec, bool *all_workers, struct error *err)
@@ -152,7 +164,8 @@ static int translate(const struct job *job, struct kubeflow_job *read, struct jo
 	if (read->total != 1) {
 		build_network(out);
 		for (size_t i = 0; i < read->count; i++)
-			put_tf_config(job, out, read, &read->replicas[i]);
+			if (put_tf_config(job, out, read, &read->replicas[i], err) < 0)
+				return -1;
 	}
 	put_success(read, all_workers, out);
 	return 0;

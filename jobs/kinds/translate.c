@@ -10,6 +10,9 @@
 #include "jobs/kinds/conditions.h"
 #include "jobs/kinds/kinds.h"
 
+/* etcd's --max-request-bytes, which is 1.5 MiB by default. */
+enum { SPEC_MAX = 1536 * 1024 };
+
 #define OPERATOR "kubeflow.org/training-operator"
 
 bool job_managed_by_others(const struct job *job)
@@ -51,6 +54,19 @@ static int check_total(const json_t *spec, struct error *err)
 							(long long)total, FRAMEWORK_TASKS_MAX);
 }
 
+/* The API server cannot store a larger one. */
+static int check_size(const json_t *spec, struct error *err)
+{
+	size_t size = json_dumpb(spec, NULL, 0, JSON_COMPACT);
+
+	return size <= SPEC_MAX
+		       ? 0
+		       : error_set(err,
+				   "the Framework's spec would have %zu bytes, expected at most %d, which etcd "
+				   "stores: have fewer replicas, or shorter templates",
+				   size, SPEC_MAX);
+}
+
 int job_translate(const struct job *job, struct job_translation *out, struct error *err)
 {
 	static int (*const translate[JOB_KINDS])(const struct job *, struct job_translation *, struct error *) = {
@@ -59,7 +75,8 @@ int job_translate(const struct job *job, struct job_translation *out, struct err
 		[JOB_PYTORCHJOB] = pytorchjob_translate,
 	};
 
-	if (translate[job->kind](job, out, err) < 0 || check_total(out->spec, err) < 0) {
+	if (translate[job->kind](job, out, err) < 0 || check_total(out->spec, err) < 0 ||
+	    check_size(out->spec, err) < 0) {
 		job_translation_free(out);
 		return -1;
 	}

@@ -60,6 +60,112 @@ static void assert_refused(const char *fields, const char *scheduler, const char
 	job_free(&job);
 }
 
+#define LONG_NAME "metadata: {name: imagenet-resnet-training-of-team-vision}"
+#define LONG_TF "apiVersion: kubeflow.org/v1, kind: TFJob, " LONG_NAME
+#define LONG_CC "apiVersion: kubeflow.caicloud.io/v1alpha1, kind: TFJob, " LONG_NAME
+
+static size_t longest_text(const json_t *value)
+{
+	size_t longest = json_is_string(value) ? json_string_length(value) : 0;
+	const char *name;
+	json_t *member;
+	size_t i;
+
+	json_object_foreach((json_t *)value, name, member)
+		longest = longest_text(member) > longest ? longest_text(member) : longest;
+	json_array_foreach(value, i, member)
+		longest = longest_text(member) > longest ? longest_text(member) : longest;
+	return longest;
+}
+
+/* The longest text of the job's Framework; 0: the job is refused, with that message. */
+static size_t translated(const char *before, int replicas, const char *after, const char *message)
+{
+	cleanup_free char *text = mem_printf("{%s%d%s}", before, replicas, after);
+	struct job_translation translation;
+	size_t longest = 0;
+	struct error err;
+	struct job job;
+
+	job_of_text(text, &job);
+	if (job_translate(&job, &translation, &err) == 0) {
+		longest = longest_text(translation.spec);
+		job_translation_free(&translation);
+	} else if (strncmp(err.message, message, strlen(message)) != 0) {
+		fail_msg("%s", err.message);
+	}
+	job_free(&job);
+	return longest;
+}
+
+/* Linux starts no program with a longer variable or argument. The largest job that is not refused comes close. */
+static void test_too_long(void **state)
+{
+	static const struct {
+		const char *before;
+		const char *after;
+		const char *message;
+	} rows[] = {
+		{LONG_TF ", spec: {tfReplicaSpecs: {Worker: {replicas: ", ", " CONTAINER("tensorflow") "}}}",
+		 "the variable TF_CONFIG of the replicas Worker would have "},
+		{LONG_CC ", spec: {runtimeID: abcde, tfReplicaSpec: [{tfReplicaType: Worker, replicas: ",
+		 ", " CONTAINER("c") "}]}", "the argument --worker_hosts would have "},
+	};
+	enum { LIMIT = 131072, HOST = 100 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		size_t longest = 0;
+		int accepted = 0;
+		int refused = 10001;
+
+		while (refused - accepted > 1) {
+			int middle = (accepted + refused) / 2;
+			size_t len = translated(rows[i].before, middle, rows[i].after, rows[i].message);
+
+			if (len == 0)
+				refused = middle;
+			else
+				accepted = middle;
+			longest = len > longest ? len : longest;
+		}
+		assert_in_range(longest, LIMIT - HOST, LIMIT);
+		assert_int_equal(translated(rows[i].before, refused, rows[i].after, rows[i].message), 0);
+	}
+}
+
+/* A job whose template has an annotation of so many bytes. */
+static int translate_annotated(size_t len, struct error *err)
+{
+	cleanup_json json_t *object = yaml_of("{" TF ", spec: {tfReplicaSpecs: {" TF_WORKER "}}}");
+	cleanup_free char *text = mem_calloc(1, len + 1);
+	struct job_translation translation;
+	struct job job;
+	int result;
+
+	memset(text, 'x', len);
+	json_object_set_new(json_path(object, "spec", "tfReplicaSpecs", "Worker", "template", NULL), "metadata",
+			    json_pack("{s:{s:s}}", "annotations", "a", text));
+	job_of(object, &job);
+	result = job_translate(&job, &translation, err);
+	if (result == 0)
+		job_translation_free(&translation);
+	job_free(&job);
+	return result;
+}
+
+/* etcd stores 1.5 MiB. */
+static void test_too_large(void **state)
+{
+	enum { LIMIT = 1536 * 1024 };
+	struct error err = {.message = ""};
+
+	(void)state;
+	assert_int_equal(translate_annotated(LIMIT - 2000, &err), 0);
+	assert_int_equal(translate_annotated(LIMIT, &err), -1);
+	assert_non_null(strstr(err.message, "bytes, expected at most 1572864, which etcd stores: have fewer replicas"));
+}
+
 /* Each field that cannot be expressed, or is wrong. */
 static void test_refused(void **state)
 {
@@ -140,8 +246,8 @@ static void test_refused(void **state)
 		 "spec.tfReplicaSpec[0].replicas is 2, expected 1"},
 		{CC ", spec: {tfReplicaSpec: [{tfReplicaType: Worker}]}",
 		 "spec.tfReplicaSpec[0].template.spec.containers is empty, expected a container"},
-		{TF ", spec: {tfReplicaSpecs: {PS: {" CONTAINER("tensorflow") "}, Worker: {replicas: 10000, " CONTAINER(
-			 "tensorflow") "}}}",
+		{PT ", spec: {pytorchReplicaSpecs: {Master: {" CONTAINER(
+			 "pytorch") "}, Worker: {replicas: 10000, " CONTAINER("pytorch") "}}}",
 		 "the job has 10001 replicas in all, expected at most 10000"},
 	};
 
@@ -305,8 +411,10 @@ static void test_managed_by(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_files),         cmocka_unit_test(test_refused), cmocka_unit_test(test_gangs),
-		cmocka_unit_test(test_gangs_refused), cmocka_unit_test(test_names),   cmocka_unit_test(test_managed_by),
+		cmocka_unit_test(test_files),    cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_gangs),    cmocka_unit_test(test_gangs_refused),
+		cmocka_unit_test(test_names),    cmocka_unit_test(test_managed_by),
+		cmocka_unit_test(test_too_long), cmocka_unit_test(test_too_large),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
