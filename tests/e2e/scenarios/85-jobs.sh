@@ -308,6 +308,54 @@ run_jobs_refused() {
     wait_job "$TFJOBS" simple 60 "$HAS has(\"Succeeded\")"
 }
 
+# From now on the watch of Frameworks of fc-jobs stands still. The answer to the next request of that verb comes too late.
+freeze_frameworks() { # verb
+    testapi_fault '{"match": {"userAgent": "fc-jobs", "verb": "watch", "resource": "frameworks"}, "action": {"freezeWatches": true}}'
+    testapi_fault '{"match": {"userAgent": "fc-jobs", "verb": "'"$1"'", "resource": "frameworks"}, "count": 1,
+        "action": {"answerLatencyMs": 20000}}'
+}
+
+given_jobs_cluster() {
+    own_cluster
+    kubectl create -f "$JOB_CRDS" >/dev/null
+    launch_watcher watcher-1 --workers 1
+    wait_for 20 "TFJobs are served" api GET "$(jobs_path "$TFJOBS")"
+    launch_jobs jobs-1 --qps 1000 --burst 1000
+}
+
+# A job is suspended, and resumed with another template, as Kueue does it. The answer to the first change of its Framework is
+# lost, and the watch is late: the job runs again.
+run_jobs_resumed_late() {
+    [[ $CLUSTER == embedded ]] || not_here "needs a watch that is late"
+    given_jobs_cluster
+    submit_job "$TFJOBS" tfjob-simple '.spec.tfReplicaSpecs.Worker |= (.replicas = 1 | annotate({"run-seconds": "forever"}))'
+    wait_job "$TFJOBS" simple 30 "$HAS has(\"Running\")"
+    freeze_frameworks patch
+    patch_job "$TFJOBS" simple '{"spec": {"runPolicy": {"suspend": true}}}'
+    wait_framework simple 20 '.spec.suspend'
+    patch_job "$TFJOBS" simple "$(get_job "$TFJOBS" simple | jq -c '{spec: {runPolicy: {suspend: false}, tfReplicaSpecs:
+        (.spec.tfReplicaSpecs | .Worker.template.spec.nodeSelector = {a: "b"})}}')"
+    wait_framework simple 40 '.spec.suspend == false and .spec.taskRoles[0].task.pod.spec.nodeSelector.a == "b"'
+    testapi DELETE faults >/dev/null
+    wait_framework simple 40 '.spec.suspend == false and .status.state == "AttemptRunning"'
+}
+
+# The Framework of a job is created, the answer is lost, the watch is late, and the job becomes wrong: it goes on.
+run_jobs_refused_late() {
+    [[ $CLUSTER == embedded ]] || not_here "needs a watch that is late"
+    given_jobs_cluster
+    submit_job "$TFJOBS" tfjob-simple '.metadata.name = "first" | .spec.tfReplicaSpecs.Worker |= annotate({"run-seconds": "forever"})'
+    wait_job "$TFJOBS" first 30 "$HAS has(\"Running\")"
+    freeze_frameworks create
+    submit_job "$TFJOBS" tfjob-simple '.spec.tfReplicaSpecs.Worker |= (.replicas = 1 | annotate({"run-seconds": "forever"}))'
+    wait_framework simple 20 '.status.state == "AttemptRunning"'
+    patch_job "$TFJOBS" simple '{"spec": {"runPolicy": {"schedulingPolicy": {"minAvailable": 1}}}}'
+    wait_event simple FailedValidation 'the change has no effect'
+    testapi DELETE faults >/dev/null
+    wait_job "$TFJOBS" simple 60 "$HAS has(\"Running\")"
+    expect "whether it has failed" "$(job "$TFJOBS" simple "$HAS has(\"Failed\")")" false
+}
+
 # With the name of a gang scheduler each job of kubeflow.org is a gang; a job whose schedulingPolicy asks for more is refused.
 run_jobs_gang() {
     own_cluster "$(gang_crds)"
