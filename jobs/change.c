@@ -162,10 +162,10 @@ static void on_patched(struct step *step, const struct kube_answer *answer)
 	}
 	step->act->counters.patched++;
 	generation = take_answer(step, answer, JOB_STORE_WRITTEN);
+	item->changes.made = true;
 	if (step->stops_only)
 		return;
 	warn(step->act, item);
-	item->changes.made = true;
 	item->changes.refused = false;
 	item->changes.unchanged = generation == step->generation ? item->changes.unchanged + 1 : 0;
 	if (item->changes.unchanged < UNCHANGED_MAX)

@@ -236,6 +236,34 @@ static void test_stop_beside_refused_change(void **state)
 	assert_string_equal(last_condition(expect_sent(world, from, "PATCH", "/tfjobs/j/status")), "Failed");
 }
 
+/* A webhook that lets nobody stop a Framework, or change its TaskRoles. */
+static bool refuse_and_never_stop(struct world *world, struct http_conn *conn)
+{
+	const json_t *spec = json_object_get(world->sent[world->count - 1].body, "spec");
+
+	if (refuse_templates(world, conn))
+		return true;
+	if (on_framework(conn, "PATCH"))
+		json_object_del((json_t *)spec, "executionType");
+	return false;
+}
+
+/* A stop that is undone is tried ever more rarely. */
+static void test_stop_undone(void **state)
+{
+	struct world *world = *state;
+	size_t from = show_refused_change(world, RESTARTED("2"), RESTARTED("3"));
+
+	world->script = refuse_and_never_stop;
+	show_framework(world, "Ru");
+	expect_sent(world, from, "PATCH", "/frameworks/j");
+	for (int i = 0; i < 8; i++) {
+		show_framework(world, "Ru");
+		settle(world);
+	}
+	assert_in_range(changes_sent(world, from), 2, 7);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -247,6 +275,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_changed_during_fight, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_status_beside_refused_change, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stop_beside_refused_change, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_stop_undone, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
