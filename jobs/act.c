@@ -60,10 +60,11 @@ static void on_status(struct step *step, const struct kube_answer *answer)
 	struct item *item = step->item;
 	cleanup_free char *version = NULL;
 	int64_t now_ms = clock_boot_ms();
+	int64_t generation;
 	bool ignored;
 
 	note_pace(step->act, now_ms, now_ms - step->sent_ms);
-	version = answer_version(answer);
+	version = answer_version(answer, &generation);
 	/* Where the CRD has got a subresource, the server ignores the status; where it has lost it, it knows no such
 	 * path. */
 	ignored = !step->subresource && version != NULL && strcmp(version, item->job.version) == 0;
@@ -76,7 +77,7 @@ static void on_status(struct step *step, const struct kube_answer *answer)
 	step->act->counters.statuses++;
 	if (!was_changed(item))
 		mem_replace(&item->said, NULL); /* the next change is news, also if it is one that was said before */
-	job_store_written(item, version, json_incref(step->status));
+	job_store_written(item, version, generation, json_incref(step->status));
 	json_decref(item->wrote);
 	item->wrote = json_incref(step->status);
 	if (job_finished(&item->job))

@@ -163,6 +163,7 @@ static void on_patched(struct step *step, const struct kube_answer *answer)
 	step->act->counters.patched++;
 	generation = take_answer(step, answer, JOB_STORE_WRITTEN);
 	item->changes.made = true;
+	job_store_queue_soon(item); /* no event tells of a change that changed nothing */
 	if (step->stops_only)
 		return;
 	warn(step->act, item);

@@ -107,13 +107,15 @@ bool answer_refused(const struct kube_answer *answer)
 	}
 }
 
-char *answer_version(const struct kube_answer *answer)
+char *answer_version(const struct kube_answer *answer, int64_t *generation)
 {
 	struct object_identity identity;
 	char *version;
 
+	*generation = 0;
 	if (!object_identity_read(answer->body, answer->body_len, &identity))
 		return NULL;
+	*generation = identity.generation;
 	version = mem_strdup(identity.resource_version);
 	object_identity_free(&identity);
 	return version;

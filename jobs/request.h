@@ -42,7 +42,7 @@ char *frameworks_path(const struct job *job, const char *name);
 bool answer_succeeded(const struct kube_answer *answer);
 /* Whether the server refused the request for a reason that does not pass by itself. */
 bool answer_refused(const struct kube_answer *answer);
-/* The version of an answered object. The caller frees; NULL: none. */
-char *answer_version(const struct kube_answer *answer);
+/* The version of an answered object, and its generation (0: none). The caller frees; NULL: none. */
+char *answer_version(const struct kube_answer *answer, int64_t *generation);
 
 #endif

@@ -392,10 +392,12 @@ void job_store_jobs_end(struct job_store *store, enum job_kind kind)
 			item_remove(store, item);
 }
 
-void job_store_written(struct item *item, const char *version, json_t *status)
+void job_store_written(struct item *item, const char *version, int64_t generation, json_t *status)
 {
-	if (version != NULL && version_compare(version, item->job.version) > 0)
+	if (version != NULL && version_compare(version, item->job.version) > 0) {
 		mem_replace(&item->job.version, version);
+		item->job.generation = generation; /* which counts statuses, too, where these are no subresource */
+	}
 	if (status != NULL) {
 		json_decref(item->job.status);
 		item->job.status = status;

@@ -105,9 +105,9 @@ void job_store_forget(struct slot *slot);
 
 /* The item's object as the answer to a write shows it. */
 void job_store_answered(struct item *item, const char *text, size_t len);
-/* What the answer to a write of the job said: the object's new version. status NULL: it was not changed. The status'
- * reference is taken over. */
-void job_store_written(struct item *item, const char *version, json_t *status);
+/* What the answer to a write of the job said: the object's new version and generation. status NULL: it was not changed.
+ * The status' reference is taken over. */
+void job_store_written(struct item *item, const char *version, int64_t generation, json_t *status);
 /* Frees an item that is gone, when its call has ended. */
 void job_store_release(struct item *item);
 

@@ -225,7 +225,7 @@ static void on_written(void *arg, const struct kube_answer *answer)
 			if (version != NULL) {
 				backoff_reset(&item->writes);
 				item->conflicted = false;
-				if (!framework_write_can_wait(item->framework))
+				if (!item->writing_last)
 					note_write_time(item);
 				framework_written(item->framework, item->writing_version, version);
 			} else {
@@ -270,6 +270,7 @@ static void start_write(struct item *item)
 	item->writing = true;
 	reconciler->writes_on_way++;
 	item->writing_len = body.len;
+	item->writing_last = request.last;
 	item->writing_since_ms = reconciler->ports.boot_ms(reconciler->ports.context);
 	item->writing_version = framework_write_started(framework, item->writing_since_ms);
 	reconciler->ports.request(reconciler->ports.context, &request, on_written, item);

@@ -76,6 +76,7 @@ struct item {
 	uint64_t writing_version;
 	int64_t writing_since_ms; /* boot clock */
 	size_t writing_len;       /* of its body */
+	bool writing_last;        /* it waits for the rate limit behind all other requests */
 	struct request_backoff writes;
 	bool conflicted;   /* a write was a conflict (409), and no write has succeeded since */
 	bool write_unsure; /* the last write failed: read before writing again */

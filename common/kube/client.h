@@ -60,7 +60,7 @@ enum kube_failure {
 	KUBE_NETWORK,   /* no answer: refused, reset, TLS; whether the request was carried out is unknown */
 	KUBE_TIMEOUT,   /* no answer in time; unknown likewise */
 	KUBE_CANCELLED, /* by kube_call_cancel or kube_client_free */
-	KUBE_REFUSED,   /* by the before_send hook: never sent, or only tries that had no effect */
+	KUBE_REFUSED,   /* by the before_send hook: not sent, or sent only in tries that had no effect */
 };
 
 /* The parts of an API Status object (API conventions, "Response Status Kind") that decisions need. */
@@ -104,8 +104,8 @@ struct kube_request {
 				    whole stream */
 	int64_t idle_timeout_ms; /* longest silence, 0 = none; meant for streams */
 	bool exempt;             /* does not wait for the rate limit (leases, events of the watcher's streams) */
-	bool low_priority;       /* waits behind those for the rate limit, dropped when too many wait (Events) */
-	bool last;               /* waits behind all others for the rate limit */
+	bool low_priority; /* waits behind ordinary calls for the rate limit, dropped when too many wait (Events) */
+	bool last;         /* waits behind all others for the rate limit */
 	/* Called right before the request is handed to curl; false refuses it (KUBE_REFUSED). May lower *timeout_ms:
 	 * the fence of CONTRACT.md §12.17. With it, a request without a connection within KUBE_FENCED_SEND_MS is not
 	 * sent (KUBE_NETWORK). NULL: none. The argument is the call's arg. */

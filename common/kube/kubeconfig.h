@@ -40,8 +40,8 @@ struct kube_config {
 	char *tls_server_name;
 	bool insecure_skip_tls_verify;
 	bool no_http2;
-	/* What was chosen. kube_config_load() with the same three chooses it again, whatever the environment and the
-	 * first current-context are by then. */
+	/* What was chosen. kube_config_load() with the same three chooses it again, whatever $KUBECONFIG,
+	 * $KUBE_APISERVER_ADDRESS and the first current-context are by then. */
 	char *address;    /* the one that overrides the kubeconfig's server */
 	char *kubeconfig; /* the files */
 	char *context;    /* of the files */

@@ -11,7 +11,9 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/log_last.h"
+#include "common/base/mem.h"
 #include "common/base/release.h"
+#include "common/kube/config/url.h"
 #include "common/process/arguments.h"
 #include "common/process/gather.h"
 
@@ -55,6 +57,7 @@ int process_flag(const char *program, int option, const char *argument, struct p
 struct kube_client *process_client(struct ev_loop *loop, const struct process_flags *flags, const struct config *config,
 				   const struct kube_client_options *options, struct error *err)
 {
+	cleanup_free char *expected = NULL;
 	struct kube_client *client;
 
 	/* (fc-watcher warns for its pool) */
@@ -69,9 +72,12 @@ struct kube_client *process_client(struct ev_loop *loop, const struct process_fl
 			error_wrap(err, "kubeConfigFilePath");
 		return NULL;
 	}
-	if (flags->expected_server != NULL && strcmp(flags->expected_server, api_server.server) != 0) {
+	/* (given in another form, it may be the same) */
+	if (flags->expected_server != NULL && url_check_server(flags->expected_server, &expected) != NULL)
+		expected = mem_strdup(flags->expected_server);
+	if (expected != NULL && strcmp(expected, api_server.server) != 0) {
 		error_set(err, "%s: found the API server %s, expected %s (--expect-server)", api_server.source,
-			  api_server.server, flags->expected_server);
+			  api_server.server, expected);
 		return NULL;
 	}
 	if (flags->name == NULL)

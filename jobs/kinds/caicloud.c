@@ -126,7 +126,7 @@ static int put_hosts(json_t *args, const struct job *job, const struct job_trans
 	if (text.len + 1 > VARIABLE_MAX)
 		return error_set(
 			err,
-			"the argument --%s_hosts would have %zu bytes with the names of all replicas, expected at "
+			"the argument --%s_hosts would have %zu bytes with the names of these replicas, expected at "
 			"most %d, which Linux takes: have fewer replicas, or a shorter metadata.name",
 			role_names[type], text.len + 1, VARIABLE_MAX);
 	json_array_append_new(args, json_string(text.data));

@@ -101,7 +101,7 @@ static int put_tf_config(const struct job *job, const struct job_translation *tr
 	if (len > VARIABLE_MAX)
 		return error_set(err,
 				 "the variable " TF_CONFIG
-				 " of the replicas %s would have %zu bytes with the names of all "
+				 " of the replicas %s would have %zu bytes with the names of the "
 				 "replicas, expected at most %d, which Linux takes: have fewer replicas, or a shorter "
 				 "metadata.name",
 				 self->role.type, len, VARIABLE_MAX);

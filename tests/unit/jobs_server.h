@@ -168,7 +168,12 @@ static inline void answer(struct world *world, struct http_conn *conn, const jso
 			world->status = json_object();
 		merge_patch(world->status, json_object_get(body, "status"));
 	}
-	store_as(world, stored, object, "uid-f");
+	if (json_equal(object, *stored)) { /* what changes nothing makes no version */
+		json_decref(object);
+		object = *stored;
+	} else {
+		store_as(world, stored, object, "uid-f");
+	}
 	text = strstr(conn->headers, "as=PartialObjectMetadata") == NULL ? json_text(object) : metadata_of(object);
 	http_reply(conn, strcmp(conn->method, "POST") == 0 ? 201 : 200, "", text);
 }

@@ -23,8 +23,8 @@ enum { UPLOAD_BYTES = 16 * 1024 };
 /* libcurl handles kept for the next calls; each holds some 20 KiB. */
 enum { IDLE_HANDLES_MAX = 64 };
 
-/* QUEUED → RUNNING → FINISHED (its done not yet called). A 401 takes it back to QUEUED once, and so does an answer that
- * libcurl lost. */
+/* QUEUED → RUNNING → FINISHED (its done not yet called). A 401 takes it back to QUEUED once, and so does the loss of
+ * its answer in libcurl (common/README.md §7.12). */
 enum call_state { CALL_QUEUED, CALL_RUNNING, CALL_FINISHED };
 /* LANE_HTTP1: calls that are sent once more, over HTTP/1.1 (common/README.md §7.12). */
 enum lane { LANE_EXEMPT, LANE_HTTP1, LANE_NORMAL, LANE_LOW, LANE_LAST, LANES };

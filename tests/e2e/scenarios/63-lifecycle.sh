@@ -54,13 +54,15 @@ run_going_back() {
     write_kubectl "$CURRENT_KUBECTL" "$RUN/out/$scenario.bin/stock"
     printf '#!/bin/sh\nexec stock -n %s "$@"\n' "$NS" >"$RUN/out/$scenario.bin/kubectl"
     chmod +x "$RUN/out/$scenario.bin/kubectl"
-    create 'fw("held"; [role("a"; 1; {})]) | .spec.suspend = true'
-    create 'fw("f"; [role("a"; 1; {})])'
+    create '(fw("held"; [role("a"; 1; {})]) | .spec.suspend = true), fw("f"; [role("a"; 1; {})])'
     wait_suspended held
     wait_running f
+    # (as if the controller had stopped before it noticed)
+    create 'fw("later"; [role("a"; 1; {})]) | .spec.suspend = true | .spec.managedBy = "example.com/nobody"'
     PATH=$RUN/out/$scenario.bin:$PATH bash -eu <(blocks_of manifests/README.md "sh back")
-    expect "what the original does not start" "$(for name in held f; do framework $name .spec.executionType; done)" "Create
-Start"
+    expect "what the original does not start" "$(for name in held f later; do framework $name .spec.executionType; done)" "Create
+Start
+Create"
 }
 
 # Whatever state it is in when the value turns, the last one counts, and nothing runs twice.
