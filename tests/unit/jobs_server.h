@@ -379,6 +379,17 @@ static inline void show_stored(struct world *world)
 		fail_msg("%s", err.message);
 }
 
+/* The only job, which is in the queue. */
+static inline struct item *first_item(struct world *world)
+{
+	struct item *item;
+
+	job_store_queue_all(world->store);
+	item = job_store_next(world->store);
+	job_store_queue(item);
+	return item;
+}
+
 /* Somebody adds that to the stored Framework. */
 static inline void change_stored(struct world *world, const char *addition)
 {

@@ -114,6 +114,7 @@ static bool never_suspend(struct world *world, struct http_conn *conn)
 static void test_undone_by_webhook(void **state)
 {
 	struct world *world = *state;
+	struct item *item;
 	size_t from;
 
 	begin(world, "{}", "{" WORKERS "}");
@@ -124,6 +125,14 @@ static void test_undone_by_webhook(void **state)
 	expect_sent(world, from, "PATCH", "/frameworks/j");
 	for (int i = 0; i < 5; i++)
 		settle(world);
+	assert_int_equal(changes_sent(world, from), 2);
+	/* another process, whose changes change nothing, and of which no event tells */
+	item = first_item(world);
+	item->checked = 0;
+	item->changes = (struct changes){0};
+	from = world->count;
+	show_framework(world, "fR");
+	expect_sent(world, from, "PATCH", "/tfjobs/j/status");
 	assert_int_equal(changes_sent(world, from), 2);
 	/* the next change is sent again */
 	from = world->count;

@@ -3,17 +3,6 @@
 
 #define ALL_WORKERS "{successPolicy: AllWorkers, " WORKERS "}"
 
-/* The only job, which is in the queue. */
-static struct item *first_item(struct world *world)
-{
-	struct item *item;
-
-	job_store_queue_all(world->store);
-	item = job_store_next(world->store);
-	job_store_queue(item);
-	return item;
-}
-
 /* A status that somebody removes or changes is written again. */
 static void test_mended(void **state)
 {
