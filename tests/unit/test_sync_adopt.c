@@ -67,62 +67,6 @@ static void test_adopted_after_edit(void **state)
 	}
 }
 
-static void remove_members(json_t *object, const char *const *names, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		json_object_del(object, names[i]);
-}
-
-/* As the first versions of the original left them: TaskRoles, Tasks and Pods without UIDs of their own. */
-static void make_old(struct world *w)
-{
-	static const char *const of_pod[] = {"FC_FRAMEWORK_UID", "FC_TASKROLE_UID", "FC_TASK_UID"};
-	static const char *const of_task[] = {"instanceUID", "deletionPending", "runTime"};
-	json_t *role = json_at(w->object, "status.attemptStatus.taskRoleStatuses.0");
-	const char *name;
-	json_t *object;
-	json_t *task;
-	size_t i;
-
-	json_array_foreach(json_object_get(role, "taskStatuses"), i, task)
-		remove_members(task, of_task, ARRAY_LEN(of_task));
-	json_object_del(role, "instanceUID");
-	json_object_foreach(w->pods, name, object) {
-		remove_members(json_at(object, "metadata.annotations"), of_pod, ARRAY_LEN(of_pod));
-		world_stamp(w, object);
-	}
-	world_stamp(w, w->object);
-}
-
-/* One Task runs, and the UID of the other one's Pod is not stored yet: both Pods are taken over, and Stop ends
- * them. */
-static void test_of_old_original(void **state)
-{
-	struct world w;
-
-	(void)state;
-	world_begin_creating(&w, 2);
-	for (int i = 0; i < 2; i++) {
-		world_reconcile(&w);
-		world_carry(&w);
-	}
-	world_pod_phase(&w, "f-a-0", "Running");
-	make_old(&w);
-	world_restart(&w);
-	world_settle(&w);
-	world_pod_phase(&w, "f-a-1", "Running");
-	world_settle(&w);
-	assert_task(&w, 0, 0, STATE_RUNNING);
-	assert_task(&w, 0, 1, STATE_RUNNING);
-	assert_int_equal(w.made[CALL_CREATE_POD], 2);
-	assert_int_equal(w.made[CALL_DELETE_POD], 0);
-	world_edit_of(&w, 2, ",'frameworkAttemptCompletionPolicy':{}", "", ",'executionType':'Stop'");
-	world_settle(&w);
-	assert_state(&w, STATE_COMPLETED);
-	assert_int_equal(json_object_size(w.pods), 0);
-	world_end(&w);
-}
-
 /* Somebody sets back a state by hand, and nothing else: what is there is taken up again. A state that is set back
  * behind an end goes forward to it. */
 static void test_state_set_back(void **state)
@@ -458,7 +402,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_adopted_after_restart),
 		cmocka_unit_test(test_adopted_after_edit),
-		cmocka_unit_test(test_of_old_original),
 		cmocka_unit_test(test_state_set_back),
 		cmocka_unit_test(test_not_adopted),
 		cmocka_unit_test(test_not_adopted_beside_create),

@@ -275,46 +275,6 @@ static void test_observed_generation(void **state)
 	world_end(&w);
 }
 
-/* What was Completed under the original gets observedGeneration and conditions when nothing else is to be written. */
-static void test_completed_under_original(void **state)
-{
-	struct world w;
-
-	(void)state;
-	world_begin_of(&w, 1, "", "", ",'executionType':'Stop'");
-	world_settle(&w);
-	json_object_del(json_at(w.object, "status"), "observedGeneration");
-	json_object_del(json_at(w.object, "status"), "conditions");
-	world_stamp(&w, w.object);
-	world_restart(&w);
-	world_reconcile(&w);
-	assert_true(framework_write_can_wait(w.framework));
-	world_settle(&w);
-	assert_json(json_at(w.object, "status.observedGeneration"), "1");
-	assert_json(json_at(w.object, "status.conditions.1.status"), "'True'");
-	assert_false(framework_write_can_wait(w.framework));
-	world_edit_of(&w, 2, "", "", "");
-	world_reconcile(&w);
-	assert_false(framework_write_can_wait(w.framework)); /* somebody may wait for it */
-	world_end(&w);
-}
-
-/* A status that decides something cannot wait. */
-static void test_running_under_original(void **state)
-{
-	struct world w;
-
-	(void)state;
-	world_begin_of(&w, 1, "", "", "");
-	world_settle(&w);
-	json_object_del(json_at(w.object, "status"), "observedGeneration");
-	world_stamp(&w, w.object);
-	world_restart(&w);
-	world_reconcile(&w);
-	assert_false(framework_write_can_wait(w.framework));
-	world_end(&w);
-}
-
 static void test_create_waits(void **state)
 {
 	struct world w;
@@ -601,8 +561,6 @@ int main(void)
 		cmocka_unit_test(test_unrecognised_phase),
 		cmocka_unit_test(test_conditions),
 		cmocka_unit_test(test_observed_generation),
-		cmocka_unit_test(test_completed_under_original),
-		cmocka_unit_test(test_running_under_original),
 		cmocka_unit_test(test_create_waits),
 		cmocka_unit_test(test_create_then_stop),
 		cmocka_unit_test(test_stop_finds_config_map),
