@@ -332,13 +332,14 @@ static int start_serving(struct barrier *barrier, const struct barrier_options *
 		.metrics = put_metrics,
 		.arg = barrier,
 	};
-	const struct serve_options health_options = {.ready = is_ready, .metrics = put_metrics, .arg = barrier};
+	struct serve_options health_options = {.ready = is_ready, .metrics = put_metrics, .arg = barrier};
 
 	barrier->serve = serve_new(barrier->loop, &serve_options, err);
 	if (barrier->serve == NULL)
 		return error_wrap(err, "--listen");
 	if (check_listener(barrier->serve, options, err) < 0)
 		return -1;
+	health_options.counted = barrier->serve;
 	if (process_serve(barrier->loop, &options->flags, &health_options, &barrier->health, err) < 0)
 		return -1;
 	barrier->front = front_new(barrier->serve, barrier->access, barrier->readiness, barrier->groups,
@@ -374,8 +375,8 @@ static int start(struct barrier *barrier, const struct barrier_options *options,
 /* The order of front.h: the server reports clients that left, the client's calls come back, then nobody is left. */
 static void stop(struct barrier *barrier)
 {
+	serve_free(barrier->health); /* counts what the other one does */
 	serve_free(barrier->serve);
-	serve_free(barrier->health);
 	kube_client_free(barrier->client);
 	front_free(barrier->front);
 	access_free(barrier->access);

@@ -28,6 +28,8 @@ enum {
 	SERVER_PAUSE_MS = 60 * 1000, /* a server that took a question and never answered is left alone for this */
 	SOON_MS = 1000,              /* between questions to a server that answers at once */
 	JITTER_PERCENT = 20,
+	AGAIN_MAX_MS = 5000, /* of a Retry-After */
+	AGAIN_JITTER_MS = 1000,
 };
 
 struct asker {
@@ -226,6 +228,16 @@ static int64_t jittered(struct asker *asker)
 
 /* ---- the API server ---------------------------------------------------------------------------------------------- */
 
+/* 429 and 5xx with a Retry-After, as client-go repeats them, and some jitter: all of a gang are told the same time. */
+static int64_t again_after(struct asker *asker, const struct kube_answer *answer)
+{
+	int64_t ms = answer->retry_after_ms < AGAIN_MAX_MS ? answer->retry_after_ms : AGAIN_MAX_MS;
+
+	if (ms < 0 || (answer->http_status != 429 && answer->http_status / 100 != 5))
+		return 0;
+	return ms + random_between(&asker->random, 1, AGAIN_JITTER_MS);
+}
+
 static void ask_api(struct asker *asker, int64_t left_ms, struct answer *out)
 {
 	const struct environment *environment = asker->environment;
@@ -242,10 +254,12 @@ static void ask_api(struct asker *asker, int64_t left_ms, struct answer *out)
 
 	out->source = "the API server";
 	kube_client_call_wait(asker->api, &request, &answer);
-	if (answer.failure != KUBE_OK || answer.http_status / 100 != 2)
+	if (answer.failure != KUBE_OK || answer.http_status / 100 != 2) {
 		set_failed(out, answer.absent ? VERDICT_ABSENT : VERDICT_FAILED, answer.message);
-	else
+		out->again_ms = again_after(asker, &answer);
+	} else {
 		judge(environment, &answer, out);
+	}
 	kube_answer_free(&answer);
 	out->next_ms = jittered(asker);
 }
@@ -318,10 +332,11 @@ static bool try_server(struct asker *asker, int64_t left_ms, struct answer *out)
 		asker->failures = 0;
 		return true;
 	}
-	if (out->verdict == VERDICT_ABSENT) /* the last word is the API server's */
-		return false;
-	asker->failures++;
-	if (!asker->server_answered || asker->failures > 1 || clock_boot_ms() >= end_ms) {
+	if (out->verdict == VERDICT_FAILED)
+		asker->failures++;
+	/* that there is no such Framework, or no barrier server at this address, is for the API server to say */
+	if (out->verdict == VERDICT_ABSENT || !asker->server_answered || asker->failures > 1 ||
+	    clock_boot_ms() >= end_ms) {
 		log_warning("%s; asking the API server", out->message);
 		return false;
 	}

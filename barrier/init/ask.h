@@ -28,6 +28,7 @@ struct answer {
 	char *message;      /* ABSENT, FAILED: the cause, for the log; otherwise NULL */
 	const char *source; /* "the barrier server" or "the API server" */
 	int64_t next_ms;    /* time until the next request */
+	int64_t again_ms;   /* FAILED: the API server asks for another request after this time; otherwise 0 */
 };
 
 /* Does not connect yet. environment must outlive the result. NULL and *err if the kubeconfig or a URL is invalid. */

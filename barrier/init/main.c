@@ -42,19 +42,22 @@ static const char usage[] =
 static int parse_options(int argc, char **argv, struct wait_directories *out)
 {
 	static const struct option known[] = {
-		{"output-dir", required_argument, NULL, 'o'},
-		{"shared-dir", required_argument, NULL, 's'},
-		{"help", no_argument, NULL, 'h'},
-		{"version", no_argument, NULL, 'V'},
-		{NULL, 0, NULL, 0},
+		{"output-dir", required_argument, NULL, 'o'}, {"shared-dir", required_argument, NULL, 's'},
+		{"v", required_argument, NULL, 'v'},          {"help", no_argument, NULL, 'h'},
+		{"version", no_argument, NULL, 'V'},          {NULL, 0, NULL, 0},
 	};
+	int64_t level;
 	int option;
 
 	while ((option = getopt_long(argc, argv, "v:h", known, NULL)) != -1) {
 		switch (option) {
 		case 'o': out->output = optarg; break;
 		case 's': out->shared = optarg; break;
-		case 'v': log_verbosity = atoi(optarg); break;
+		case 'v':
+			if (process_verbosity("frameworkbarrier", optarg, &level) < 0)
+				return -1;
+			log_verbosity = (int)level;
+			break;
 		case 'V': release_print("frameworkbarrier");
 		case 'h': fputs(usage, stdout); exit(EXIT_PASSED);
 		default: fputs("Try frameworkbarrier --help.\n", stderr); return -1;

@@ -16,9 +16,9 @@
 #include "common/base/file.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/framework/network.h"
 
-/* Linux refuses to start a program with one environment string longer than this (MAX_ARG_STRLEN, execve(2)). */
-enum { ENVIRONMENT_STRING_MAX = 128 * 1024 };
+enum { PORT_DIGITS_MAX = 5 };
 
 /* ---- the injector ------------------------------------------------------------------------------------------------ */
 
@@ -45,26 +45,35 @@ static void put_ip(struct buf *out, const char *ip, const char *env_name, bool w
 		buf_printf(out, strchr(ip, ':') != NULL ? "[%s]:${FB_%s_PORT}" : "%s:${FB_%s_PORT}", ip, env_name);
 }
 
-/* Quoted, since export's words are subject to splitting and patterns in dash and ash, where [ begins one. */
+/* Quoted, since export's words are subject to splitting and patterns in dash and ash, where [ begins one. Exported, a
+ * value that is too long would keep every later command of the container from starting. */
 static int put_variable(struct buf *out, const struct gang_role *role, const char *env_name, bool with_port,
 			struct error *err)
 {
-	const char *suffix = with_port ? "ADDRESSES" : "IPS";
-	size_t begin = out->len;
+	cleanup_free char *name = mem_printf("FB_%s_%s", env_name, with_port ? "ADDRESSES" : "IPS");
+	cleanup_buf struct buf value = {0};
+	size_t port_len = strlen("${FB_") + strlen(env_name) + strlen("_PORT}");
+	size_t len;
 	char ip[INET6_ADDRSTRLEN];
 
-	buf_printf(out, "export FB_%s_%s=\"", env_name, suffix);
 	for (int32_t i = 0; i < role->task_number; i++) {
 		if (i > 0)
-			buf_putc(out, ',');
+			buf_putc(&value, ',');
 		if (read_ip(role, i, ip, err) < 0)
 			return -1;
-		put_ip(out, ip, env_name, with_port);
+		put_ip(&value, ip, env_name, with_port);
 	}
-	if (out->len - begin > ENVIRONMENT_STRING_MAX)
-		log_warning("FB_%s_%s is too long for an environment variable: read framework.json instead", env_name,
-			    suffix);
-	buf_printf(out, "\"\necho \"FB_%s_%s=${FB_%s_%s}\"\n", env_name, suffix, env_name, suffix);
+	len = strlen(name) + strlen("=") + value.len + 1;
+	if (with_port)
+		len = len - (size_t)role->task_number * port_len + (size_t)role->task_number * PORT_DIGITS_MAX;
+	if (len > VARIABLE_MAX) {
+		log_warning("%s is too long for an environment variable: it is not exported; read framework.json",
+			    name);
+		buf_printf(out, "echo \"%s is too long for an environment variable: it is not exported\" >&2\n", name);
+	} else {
+		buf_puts(out, "export ");
+	}
+	buf_printf(out, "%s=\"%s\"\necho \"%s=${%s}\"\n", name, value.data == NULL ? "" : value.data, name, name);
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/base/log.h"
 #include "common/process/process.h"
 
 int process_no_arguments(const char *program, int argc, char **argv)
@@ -31,6 +32,11 @@ int process_number(const char *program, const char *option, const char *text, in
 	}
 	*out = value;
 	return 0;
+}
+
+int process_verbosity(const char *program, const char *text, int64_t *out)
+{
+	return process_number(program, "v", *text == '=' ? text + 1 : text, 0, LOG_VERBOSITY_MAX, out);
 }
 
 int process_usage(int result, const char *usage)

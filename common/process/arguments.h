@@ -13,6 +13,9 @@ int process_no_arguments(const char *program, int argc, char **argv);
  * reported on stderr. */
 int process_number(const char *program, const char *option, const char *text, int64_t min, int64_t max, int64_t *out);
 
+/* The level of -v, which klog's programs also take as -v=4. The same results. */
+int process_verbosity(const char *program, const char *text, int64_t *out);
+
 /* The exit code for the result of reading the command line that is not 0: prints the usage if it is 1 (--help). */
 int process_usage(int result, const char *usage);
 

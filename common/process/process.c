@@ -42,7 +42,7 @@ int process_flag(const char *program, int option, const char *argument, struct p
 	case PROCESS_HTTP_INSECURE: flags->http_insecure = true; break;
 	case 'v':
 		flags->verbosity = argument;
-		if (process_number(program, "v", argument, 0, LOG_VERBOSITY_MAX, &level) < 0)
+		if (process_verbosity(program, argument, &level) < 0)
 			return -1;
 		log_verbosity = (int)level;
 		break;

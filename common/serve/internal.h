@@ -97,6 +97,7 @@ struct serve {
 	int leave_epoll;       /* parked connections, for EPOLLRDHUP alone, which libev does not know */
 	struct ev_io leave_io;
 	struct serve_counters counters;
+	const struct serve_counters *counted; /* what /metrics tells: its own, or another server's */
 	bool tls;
 };
 

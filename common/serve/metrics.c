@@ -12,12 +12,14 @@
 
 #include "common/base/clock.h"
 
+enum { FDS_KEPT_MS = 1000 };
+
 void metrics_family(struct buf *out, const char *name, const char *type, const char *help)
 {
 	buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-/* Whole numbers up to 2^53 as such; "%g" alone would round them. */
+/* Whole numbers up to 2^53 as such, and fractions of seconds since 1970; "%g" alone would round them. */
 static void put_number(struct buf *out, double value)
 {
 	if (isinf(value))
@@ -25,7 +27,7 @@ static void put_number(struct buf *out, double value)
 	else if (value == floor(value) && fabs(value) < 9007199254740992.0)
 		buf_printf(out, "%.0f", value);
 	else
-		buf_printf(out, "%.9g", value);
+		buf_printf(out, "%.15g", value);
 }
 
 static void put_label(struct buf *out, const char *name, const char *value)
@@ -135,18 +137,26 @@ static double resident_bytes(void)
 	return (double)resident * (double)sysconf(_SC_PAGESIZE);
 }
 
+/* At most one second old: the count takes longer the more connections there are, and each of them may ask for it. */
 static double open_fds(void)
 {
-	DIR *dir = opendir("/proc/self/fd");
-	double count = 0;
+	static int64_t counted_ms;
+	static double count;
+	int64_t now_ms = clock_boot_ms();
+	DIR *dir;
 
+	if (counted_ms != 0 && now_ms - counted_ms < FDS_KEPT_MS)
+		return count;
+	dir = opendir("/proc/self/fd");
 	if (dir == NULL)
 		return 0;
+	counted_ms = now_ms;
+	count = -1; /* the directory's own */
 	for (const struct dirent *entry; (entry = readdir(dir)) != NULL;)
 		if (entry->d_name[0] != '.')
 			count++;
 	closedir(dir);
-	return count - 1; /* the directory's own */
+	return count;
 }
 
 /* Unix seconds; from the boot clock's ticks in /proc/self/stat, field 22 (proc(5)). */

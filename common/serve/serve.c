@@ -134,10 +134,9 @@ static void on_readyz(void *arg, struct serve_request *request)
 	serve_request_reply(request, MHD_HTTP_SERVICE_UNAVAILABLE, "text/plain; charset=utf-8", why.data);
 }
 
-static void put_own_metrics(const struct serve *serve, struct buf *out)
+static void put_own_metrics(const struct serve_counters *counters, struct buf *out)
 {
 	static const char *const classes[] = {NULL, "1xx", "2xx", "3xx", "4xx", "5xx"};
-	const struct serve_counters *counters = &serve->counters;
 
 	metrics_family(out, "http_requests_total", "counter", "Requests answered, by the first digit of the status.");
 	for (size_t i = 2; i < ARRAY_LEN(classes); i++)
@@ -164,7 +163,7 @@ static void on_metrics(void *arg, struct serve_request *request)
 		return;
 	if (serve->metrics != NULL)
 		serve->metrics(serve->arg, &out);
-	put_own_metrics(serve, &out);
+	put_own_metrics(serve->counted, &out);
 	metrics_process(&out);
 	serve_request_reply(request, MHD_HTTP_OK, METRICS_CONTENT_TYPE, out.data);
 }
@@ -351,6 +350,7 @@ struct serve *serve_new(struct ev_loop *loop, const struct serve_options *option
 	serve->ready = options->ready;
 	serve->metrics = options->metrics;
 	serve->arg = options->arg;
+	serve->counted = options->counted != NULL ? &options->counted->counters : &serve->counters;
 	serve->leave_epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (serve->leave_epoll < 0) {
 		error_set_errno(err, errno, "epoll_create1");

@@ -42,6 +42,8 @@ struct serve_options {
 	bool (*ready)(void *arg, struct buf *why);
 	/* /metrics: appends Prometheus text (metrics.h). NULL: only the server's own metrics. */
 	void (*metrics)(void *arg, struct buf *out);
+	/* The server whose connections and requests /metrics counts, which must live as long. NULL: this one. */
+	const struct serve *counted;
 	void *arg;
 };
 

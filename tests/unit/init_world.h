@@ -72,7 +72,8 @@ static inline char *framework_text(const char *roles, bool compressed)
 
 /* ---- servers in a thread ----------------------------------------------------------------------------------------- */
 
-/* What is answered to the n-th request; the last entry repeats. status 0: the connection is reset. */
+/* What is answered to the n-th request; the last entry repeats. status 0: the connection is reset. A 429 has a
+ * Retry-After. */
 struct line {
 	int status;
 	const char *roles; /* of a 200 */
@@ -133,7 +134,7 @@ static inline void on_request(void *arg, struct http_conn *conn)
 	if (script->was_gzip)
 		reply_gzip(conn, text);
 	else
-		http_reply(conn, line->status, "", text);
+		http_reply(conn, line->status, line->status == 429 ? "Retry-After: 1\r\n" : "", text);
 }
 
 static inline void on_stop(struct ev_loop *loop, struct ev_async *async, int events)

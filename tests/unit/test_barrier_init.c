@@ -196,6 +196,34 @@ static void timeouts_tell_why(void **state)
 	run_free(&it);
 }
 
+/* 201 retries the gang, 1 does not: an API server that has too much to do decides neither. */
+static void a_throttled_last_answer_is_asked_for_again(void **state)
+{
+	static const struct line missing[] = {{200, "ps:-", NULL}, {429, NULL, "{}"}, {200, "ps:-", NULL}, END};
+	static const struct line passing[] = {{200, "ps:-", NULL}, {429, NULL, "{}"}, {200, "ps:1.1.1.1", NULL}, END};
+	static const struct line for_ever[] = {{429, NULL, "{}"}, END};
+	static const struct line without_a_time[] = {{200, "ps:-", NULL}, {500, NULL, "{}"}, {200, "ps:-", NULL}, END};
+	/* the second answer comes when the time is over */
+	struct run it = {.api = missing, .api_slow_ms = 1500, .timeout_sec = 1};
+
+	(void)state;
+	run(&it);
+	assert_int_equal(it.code, 201);
+	assert_int_equal(it.api_asked, 3);
+	it = (struct run){.api = passing, .api_slow_ms = 1500, .timeout_sec = 1};
+	run(&it);
+	assert_int_equal(it.code, 0);
+	run_free(&it);
+	it = (struct run){.api = for_ever, .timeout_sec = 1};
+	run(&it);
+	assert_int_equal(it.code, 1);
+	assert_in_range(it.api_asked, 1 + 5, 3 + 5);
+	it = (struct run){.api = without_a_time, .api_slow_ms = 1500, .timeout_sec = 1};
+	run(&it);
+	assert_int_equal(it.code, 1);
+	assert_int_equal(it.api_asked, 2);
+}
+
 static void an_unusable_kubeconfig_ends_it(void **state)
 {
 	struct environment environment = {
@@ -270,11 +298,16 @@ static void polls_give_or_take_a_fifth(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_the_environment),           cmocka_unit_test(passes_by_polling),
-		cmocka_unit_test(says_whom_it_waits_for),          cmocka_unit_test(decompresses),
-		cmocka_unit_test(a_missing_framework_is_for_good), cmocka_unit_test(timeouts_tell_why),
-		cmocka_unit_test(an_unusable_kubeconfig_ends_it),  cmocka_unit_test(what_cannot_be_written_is_no_pass),
+		cmocka_unit_test(reads_the_environment),
+		cmocka_unit_test(passes_by_polling),
+		cmocka_unit_test(says_whom_it_waits_for),
+		cmocka_unit_test(decompresses),
+		cmocka_unit_test(a_missing_framework_is_for_good),
+		cmocka_unit_test(timeouts_tell_why),
+		cmocka_unit_test(an_unusable_kubeconfig_ends_it),
+		cmocka_unit_test(what_cannot_be_written_is_no_pass),
 		cmocka_unit_test(polls_give_or_take_a_fifth),
+		cmocka_unit_test(a_throttled_last_answer_is_asked_for_again),
 	};
 
 	return cmocka_run_group_tests_name("barrier_init", tests, NULL, NULL);

@@ -102,6 +102,59 @@ static void shells_can_source_it(void **state)
 	remove_directory(directory);
 }
 
+/* Linux starts no program with a variable of more than 128 KiB: commands after the injector run all the same. */
+static void large_gangs_are_not_exported(void **state)
+{
+	enum {
+		TASKS = 6500,
+		LEN = 20
+	}; /* IPs of 15 digits and dots, their comma; with a port of 4: more than 128 KiB */
+	char *directory = make_directory();
+	cleanup_buf struct buf roles = {0};
+	cleanup_buf struct buf injector = {0};
+	cleanup_free char *command = mem_printf(
+		"cd %s && FB_W_PORT=8080 && . ./injector.sh >echoed 2>told && env >exported && "
+		"grep -c '^FB_W_IPS=' exported; grep -c '^FB_W_ADDRESSES=' exported; cat told; wc -c <echoed; rm -f "
+		"echoed exported told",
+		directory);
+	cleanup_free char *expected = mem_printf(
+		"1\n0\nFB_W_ADDRESSES is too long for an environment variable: it is not exported\n%d\n",
+		(int)strlen("FB_W_IPS=FB_W_ADDRESSES=") + TASKS * (LEN - 4) + TASKS * (LEN + 1));
+	char out[512] = "";
+	struct error err;
+	size_t len;
+	FILE *pipe;
+
+	(void)state;
+	for (int i = 0; i < TASKS; i++)
+		buf_puts(&roles, i == 0 ? "w:100.100.100.100" : ",100.100.100.100");
+	assert_int_equal(write_injector(roles.data, &injector, &err), 0);
+	assert_int_equal(output_write(directory, "{}", &injector, &err), 0);
+	setenv("COMMAND", command, 1);
+	pipe = popen("sh -uc \"$COMMAND\"", "r");
+	assert_non_null(pipe);
+	len = fread(out, 1, sizeof(out) - 1, pipe);
+	out[len] = '\0';
+	assert_int_equal(pclose(pipe), 0);
+	assert_string_equal(out, expected);
+	remove_directory(directory);
+}
+
+/* 5000 Tasks fit, with any port. */
+static void ports_are_counted_as_what_they_become(void **state)
+{
+	cleanup_buf struct buf roles = {0};
+	cleanup_buf struct buf injector = {0};
+	struct error err;
+
+	(void)state;
+	for (int i = 0; i < 5000; i++)
+		buf_puts(&roles, i == 0 ? "worker:10.100.100.100" : ",10.100.100.100");
+	assert_int_equal(write_injector(roles.data, &injector, &err), 0);
+	assert_non_null(strstr(injector.data, "\nexport FB_WORKER_ADDRESSES="));
+	assert_null(strstr(injector.data, "too long"));
+}
+
 static void writing_fails_whole(void **state)
 {
 	char *directory = make_directory();
@@ -127,6 +180,8 @@ int main(void)
 		cmocka_unit_test(writes_the_injector),
 		cmocka_unit_test(refuses_what_could_break_a_shell),
 		cmocka_unit_test(shells_can_source_it),
+		cmocka_unit_test(large_gangs_are_not_exported),
+		cmocka_unit_test(ports_are_counted_as_what_they_become),
 		cmocka_unit_test(writing_fails_whole),
 	};
 

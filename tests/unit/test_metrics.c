@@ -310,6 +310,90 @@ static void listens_to_this_machine(void **state)
 	ev_loop_destroy(loop);
 }
 
+static void ask_metrics(struct ev_loop *loop, const char *address, struct asking *out)
+{
+	*out = asker_open(address);
+	asker_send(out, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+	RUN_UNTIL(loop, asker_done(out));
+	assert_int_equal(asker_status(out), 200);
+}
+
+/* A listener for probes and Prometheus alone tells what happens at the one that clients use. */
+static void counts_another_listener(void **state)
+{
+	struct ev_loop *loop = ev_loop_new(0);
+	struct process_flags flags = {.http = "127.0.0.1:0"};
+	struct serve_options options = {0};
+	struct serve *clients = NULL;
+	struct serve *health = NULL;
+	struct asking idle[3];
+	struct asking asking;
+	struct error err;
+
+	(void)state;
+	assert_int_equal(process_serve(loop, &flags, &options, &clients, &err), 0);
+	options.counted = clients;
+	assert_int_equal(process_serve(loop, &flags, &options, &health, &err), 0);
+	for (size_t i = 0; i < ARRAY_LEN(idle); i++)
+		idle[i] = asker_open(serve_address(clients));
+	RUN_UNTIL(loop, serve_counters(clients)->open == ARRAY_LEN(idle));
+	ask_metrics(loop, serve_address(health), &asking);
+	assert_value(asker_body(&asking), "http_connections", ARRAY_LEN(idle));
+	assert_value(asker_body(&asking), "http_requests_total{code=\"2xx\"}", 0);
+	asker_close(&asking);
+	for (size_t i = 0; i < ARRAY_LEN(idle); i++)
+		asker_close(&idle[i]);
+	serve_free(health);
+	serve_free(clients);
+	ev_loop_destroy(loop);
+}
+
+static double open_fds(void)
+{
+	cleanup_buf struct buf out = {0};
+
+	metrics_process(&out);
+	return value_of(out.data, "process_open_fds");
+}
+
+/* Counting takes longer the more there are, and anybody may ask: at most once a second, and the count is right then. */
+static void descriptors_are_counted_once_a_second(void **state)
+{
+	enum { MORE = 50, KEPT_MS = 1000, TRIES = 5 };
+	struct ev_loop *loop = ev_loop_new(0);
+	int64_t begun_ms = clock_boot_ms();
+	bool kept = false;
+
+	(void)state;
+	for (int tries = 0; tries < TRIES && !kept; tries++) { /* a busy machine may take the second between two */
+		int fds[MORE];
+		double count;
+
+		RUN_UNTIL(loop, clock_boot_ms() - begun_ms > KEPT_MS);
+		count = open_fds();
+		for (int i = 0; i < MORE; i++)
+			fds[i] = dup(STDERR_FILENO);
+		kept = open_fds() == count;
+		RUN_UNTIL(loop, open_fds() == count + MORE);
+		for (int i = 0; i < MORE; i++)
+			close(fds[i]);
+		begun_ms = clock_boot_ms();
+	}
+	assert_true(kept);
+	ev_loop_destroy(loop);
+}
+
+static void start_times_are_told_apart(void **state)
+{
+	cleanup_buf struct buf out = {0};
+
+	(void)state;
+	metrics_gauge(&out, "a", "An a.", 1795844139.25);
+	metrics_gauge(&out, "b", "A b.", 0.1);
+	assert_non_null(strstr(out.data, "\na 1795844139.25\n"));
+	assert_non_null(strstr(out.data, "\nb 0.1\n"));
+}
+
 /* Somebody takes all connections and says nothing; a probe is answered. */
 static void answers_in_a_flood(void **state)
 {
@@ -370,9 +454,14 @@ static void refuses_others(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(watcher_figures),    cmocka_unit_test(answers_in_a_flood),
-		cmocka_unit_test(reconciler_figures), cmocka_unit_test(listens_to_this_machine),
+		cmocka_unit_test(watcher_figures),
+		cmocka_unit_test(answers_in_a_flood),
+		cmocka_unit_test(reconciler_figures),
+		cmocka_unit_test(listens_to_this_machine),
 		cmocka_unit_test(refuses_others),
+		cmocka_unit_test(counts_another_listener),
+		cmocka_unit_test(descriptors_are_counted_once_a_second),
+		cmocka_unit_test(start_times_are_told_apart),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

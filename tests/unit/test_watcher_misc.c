@@ -89,6 +89,8 @@ static void test_flags(void **state)
 		{{"--leader-elect-retry-period", "0s"}, "expected more than 1.2 times --leader-elect-retry-period"},
 		{{"staus"}, "unexpected argument staus: expected options, or status or keygen as the first argument"},
 		{{"-v", "10"}, NULL},
+		{{"-v=10"}, NULL},
+		{{"--v=10"}, NULL},
 		{{"-v", "11"}, "-v 11: expected a number 0..10"},
 		{{"--leader-elect-resource-name", ""}, "expected a name"},
 		{{"--workers", "1", "--workers-http", "127.0.0.1:0"}, NULL},

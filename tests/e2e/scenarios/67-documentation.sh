@@ -170,6 +170,15 @@ END
         expect "may a gang of $namespace ask" \
             "$(kubectl -n $namespace auth can-i get frameworks --as=system:serviceaccount:$namespace:default)" yes
     done
+    blocks_of barrier/README.md "sh certificate" | sed s/NAMESPACE/team-a/ >"$work/commands"
+    (cd "$work" && PATH=$work/bin:$PATH bash -eux commands)
+    expect_match "the certificate of fc-barrier" "$(kubectl -n team-a get configmap fc-barrier -o jsonpath='{.data.ca\.crt}')" \
+        "BEGIN CERTIFICATE"
+    {
+        printf '%s\n' 'apiVersion: v1' 'kind: Pod' 'metadata: {name: gang}' 'spec:' '  containers: [{name: main, image: x}]'
+        blocks_of barrier/README.md "yaml certificate" | sed 's/^/  /'
+    } >"$work/pod.yaml"
+    kubectl -n team-a create --dry-run=client --validate=true -f "$work/pod.yaml"
     expect "reconcilers" "$(kubectl -n frameworkcontroller get statefulset fc-reconciler -o jsonpath='{.spec.replicas}')" 8
 
     mkdir -p "$work/own/frameworkcontroller"
