@@ -4,10 +4,12 @@
 #include <string.h>
 
 #include "common/base/buf.h"
+#include "common/base/clock.h"
 #include "common/base/json_escape.h"
 #include "common/base/utf8.h"
 
 enum { WORD = sizeof(uint64_t), LITTLE_ENDIAN_HOST = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ };
+enum { TIME_SIZE = 64 }; /* no time that means anything is longer */
 enum { PLAIN_MEMBER_REST = 8 /* `":false,` */ };
 #define EACH_BYTE(value) (0x0101010101010101ULL * (uint64_t)(value))
 
@@ -485,6 +487,18 @@ static int read_int(const char *at, const char *end, int64_t *out)
 			return -1;
 	*out = value;
 	return 0;
+}
+
+int64_t json_reader_time(struct json_reader *reader)
+{
+	struct json_span span = json_reader_string(reader);
+	char text[TIME_SIZE];
+	int64_t seconds;
+
+	if (span.at == NULL || span.len >= sizeof(text))
+		return 0;
+	json_span_decode(&span, text);
+	return time_parse_rfc3339(text, &seconds) < 0 ? 0 : seconds;
 }
 
 int64_t json_reader_int(struct json_reader *reader, int64_t fallback)

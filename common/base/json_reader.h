@@ -72,6 +72,8 @@ struct json_span json_reader_pass(struct json_reader *reader);
 struct json_span json_reader_string(struct json_reader *reader);
 int64_t json_reader_int(struct json_reader *reader, int64_t fallback);
 bool json_reader_bool(struct json_reader *reader, bool fallback);
+/* The next value as a time (RFC 3339), in unix seconds; 0 when it is none. */
+int64_t json_reader_time(struct json_reader *reader);
 
 /* Whether a name is this text. Escapes are not decoded: API servers do not escape letters in names. */
 static inline bool json_span_is(const struct json_span *span, const char *text)

@@ -279,6 +279,7 @@ static void put_containers(struct pod *pod, char **room, const struct object_vie
 			.reason = put_string(room, &from->reason),
 			.message = put_string(room, &from->message),
 			.finished_at = from->finished_at,
+			.sidecar = from->sidecar,
 		};
 	}
 }
@@ -375,6 +376,27 @@ static void write_wait(struct buf *out, const struct pod_wait *wait)
 	buf_puts(out, "}}}]");
 }
 
+/* As in the spec of a Pod, and only if it has one. */
+static void write_sidecars(struct buf *out, const struct pod *pod)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < pod->container_count; i++) {
+		if (!pod->containers[i].sidecar)
+			continue;
+		if (!any)
+			buf_json_open(out, "initContainers", '[');
+		any = true;
+		buf_json_next(out);
+		buf_putc(out, '{');
+		buf_json_text(out, "name", pod->containers[i].name);
+		buf_json_text(out, "restartPolicy", "Always");
+		buf_putc(out, '}');
+	}
+	if (any)
+		buf_putc(out, ']');
+}
+
 void pod_write(struct buf *out, const struct pod *pod)
 {
 	buf_putc(out, '{');
@@ -388,6 +410,7 @@ void pod_write(struct buf *out, const struct pod *pod)
 	buf_puts(out, "}}");
 	buf_json_open(out, "spec", '{');
 	buf_json_text_if_any(out, "nodeName", pod->node_name);
+	write_sidecars(out, pod);
 	buf_putc(out, '}');
 	buf_json_open(out, "status", '{');
 	buf_json_text_if_any(out, "phase", phase_names[pod->phase]);
@@ -423,7 +446,7 @@ static bool container_same(const struct container_state *a, const struct contain
 {
 	return strcmp(a->name, b->name) == 0 && a->terminated == b->terminated && a->exit_code == b->exit_code &&
 	       a->signal == b->signal && strcmp(a->reason, b->reason) == 0 && strcmp(a->message, b->message) == 0 &&
-	       a->finished_at == b->finished_at;
+	       a->finished_at == b->finished_at && a->sidecar == b->sidecar;
 }
 
 bool pod_same(const struct pod *a, const struct pod *b)

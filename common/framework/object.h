@@ -102,6 +102,7 @@ struct container_state {
 	const char *reason;
 	const char *message;
 	int64_t finished_at; /* unix seconds, 0 when absent */
+	bool sidecar;        /* an init container with restartPolicy Always (CONTRACT.md §8.2) */
 };
 
 enum pod_wait_kind {

@@ -8,27 +8,8 @@
 #include "common/base/mem.h"
 #include "common/framework/object_view.h"
 
-/* No time, phase or number that means anything is longer. */
+/* No phase or number that means anything is longer. */
 enum { SHORT_TEXT = 64 };
-
-/* The next value as text when it is a short string, else NULL. */
-static const char *read_short(struct json_reader *reader, char out[SHORT_TEXT])
-{
-	struct json_span span = json_reader_string(reader);
-
-	if (span.at == NULL || span.len >= SHORT_TEXT)
-		return NULL;
-	json_span_decode(&span, out);
-	return out;
-}
-
-static int64_t read_time(struct json_reader *reader)
-{
-	char text[SHORT_TEXT];
-	int64_t seconds;
-
-	return read_short(reader, text) == NULL || time_parse_rfc3339(text, &seconds) < 0 ? 0 : seconds;
-}
 
 static enum pod_phase read_phase(struct json_reader *reader)
 {
@@ -140,9 +121,9 @@ static void read_metadata(struct json_reader *reader, struct object_view *view)
 		else if (json_span_is(&name, "generation"))
 			view->generation = json_reader_int(reader, 0);
 		else if (json_span_is(&name, "creationTimestamp"))
-			view->creation_time = read_time(reader);
+			view->creation_time = json_reader_time(reader);
 		else if (json_span_is(&name, "deletionTimestamp"))
-			view->deletion_time = read_time(reader);
+			view->deletion_time = json_reader_time(reader);
 		else if (json_span_is(&name, "deletionGracePeriodSeconds"))
 			view->deletion_grace_sec = json_reader_int(reader, 0);
 		else if (json_span_is(&name, "labels"))
@@ -154,40 +135,6 @@ static void read_metadata(struct json_reader *reader, struct object_view *view)
 		else
 			json_reader_pass(reader);
 	}
-}
-
-static void read_terminated(struct json_reader *reader, struct container_view *container)
-{
-	struct json_span name;
-
-	if (!json_reader_object(reader))
-		return;
-	container->terminated = true;
-	while (json_reader_member(reader, &name)) {
-		if (json_span_is(&name, "exitCode"))
-			container->exit_code = json_reader_int(reader, 0);
-		else if (json_span_is(&name, "signal"))
-			container->signal = json_reader_int(reader, 0);
-		else if (json_span_is(&name, "reason"))
-			container->reason = json_reader_string(reader);
-		else if (json_span_is(&name, "message"))
-			container->message = json_reader_string(reader);
-		else if (json_span_is(&name, "finishedAt"))
-			container->finished_at = read_time(reader);
-		else
-			json_reader_skip(reader);
-	}
-}
-
-static struct container_view *add_container(struct object_view *view)
-{
-	size_t count = view->container_count;
-
-	/* full at every power of two: Pods have few, but who says how many they may have? */
-	if ((count & (count - 1)) == 0)
-		view->containers = mem_realloc(view->containers, count == 0 ? 1 : 2 * count, sizeof(*view->containers));
-	view->containers[view->container_count] = (struct container_view){0};
-	return &view->containers[view->container_count++];
 }
 
 /* Container waiting reasons of the kubelet (pkg/kubelet/images/types.go, pkg/kubelet/kuberuntime). */
@@ -302,7 +249,7 @@ static void read_condition(struct json_reader *reader, struct object_view *view)
 		else if (json_span_is(&name, "message"))
 			message = json_reader_string(reader);
 		else if (json_span_is(&name, "lastTransitionTime"))
-			since = read_time(reader);
+			since = json_reader_time(reader);
 		else
 			json_reader_skip(reader);
 	}
@@ -347,41 +294,6 @@ static void read_wait(const struct json_span *init_statuses, const struct json_s
 	}
 }
 
-static void read_container(struct json_reader *reader, struct container_view *container)
-{
-	struct json_span name;
-
-	if (!json_reader_object(reader))
-		return;
-	while (json_reader_member(reader, &name)) {
-		if (json_span_is(&name, "name")) {
-			container->name = json_reader_string(reader);
-		} else if (json_span_is(&name, "state") && json_reader_object(reader)) {
-			while (json_reader_member(reader, &name))
-				if (json_span_is(&name, "terminated"))
-					read_terminated(reader, container);
-				else
-					json_reader_skip(reader);
-		} else if (!json_span_is(&name, "state")) {
-			json_reader_skip(reader);
-		}
-	}
-}
-
-/* Statuses that were passed over before the phase was known. */
-static void read_containers(const struct json_span *statuses, struct object_view *view)
-{
-	struct json_reader reader;
-
-	if (statuses->at == NULL)
-		return;
-	json_reader_init(&reader, statuses->at, statuses->len);
-	if (!json_reader_array(&reader))
-		return;
-	while (json_reader_item(&reader))
-		read_container(&reader, add_container(view));
-}
-
 static void read_pod_status(struct json_reader *reader, struct object_view *view)
 {
 	struct json_span init_statuses = {0};
@@ -419,8 +331,8 @@ static void read_pod_status(struct json_reader *reader, struct object_view *view
 		view->reason = view->message = (struct json_span){0};
 		return;
 	}
-	read_containers(&init_statuses, view);
-	read_containers(&statuses, view);
+	object_read_containers(&init_statuses, view);
+	object_read_containers(&statuses, view);
 }
 
 static void read_pod_spec(struct json_reader *reader, struct object_view *view)
@@ -432,6 +344,8 @@ static void read_pod_spec(struct json_reader *reader, struct object_view *view)
 	while (json_reader_member(reader, &name))
 		if (json_span_is(&name, "nodeName"))
 			view->node_name = json_reader_string(reader);
+		else if (json_span_is(&name, "initContainers"))
+			view->init_containers = json_reader_pass(reader);
 		else
 			json_reader_pass(reader);
 }
@@ -472,6 +386,7 @@ static int read_object(const char *text, size_t len, bool is_pod, struct object_
 				json_reader_skip(&reader);
 		}
 	}
+	object_mark_sidecars(view);
 	return json_reader_finish(&reader, err);
 }
 
@@ -541,7 +456,7 @@ static void read_identity(struct json_reader *reader, struct object_view *view)
 		else if (json_span_is(&name, "generation"))
 			view->generation = json_reader_int(reader, 0);
 		else if (json_span_is(&name, "deletionTimestamp"))
-			view->deletion_time = read_time(reader);
+			view->deletion_time = json_reader_time(reader);
 		else
 			json_reader_pass(reader);
 }

@@ -23,6 +23,7 @@ struct container_view {
 	struct json_span reason;
 	struct json_span message;
 	int64_t finished_at;
+	bool sidecar;
 };
 
 /* The reason why a Pod waits; only Pending Pods have one. */
@@ -62,6 +63,7 @@ struct object_view {
 	enum pod_phase phase;
 	bool ready;
 	struct json_span node_name;
+	struct json_span init_containers; /* of the spec, passed over */
 	struct json_span pod_ip;
 	struct json_span host_ip;
 	struct json_span reason; /* these of final ones only */
@@ -73,6 +75,11 @@ struct object_view {
 
 /* status.phase; text NULL: there is none. */
 enum pod_phase pod_phase_parse(const char *text);
+/* Adds the containers of a list of statuses, which was passed over before the phase was known. */
+void object_read_containers(const struct json_span *statuses, struct object_view *view);
+/* After the spec and the status were read, in whichever order. */
+void object_mark_sidecars(struct object_view *view);
+
 /* The kept forms. NULL or -1 and *err when name or uid is missing. */
 int object_meta_from_view(const struct object_view *view, struct object_meta *out, struct error *err);
 struct config_map *config_map_from_view(const struct object_view *view, struct error *err);

@@ -111,6 +111,8 @@ static bool match_containers(const struct pod_pattern *pattern, const struct pod
 	for (size_t i = 0; i < pattern->container_count; i++) {
 		bool matched = false;
 		for (size_t j = 0; j < pod->container_count && !matched; j++) {
+			if (pod->containers[j].sidecar)
+				continue;
 			buf_clear(&one);
 			matched = match_container(&pattern->containers[i], &pod->containers[j], steps, &one);
 		}
@@ -152,7 +154,7 @@ static bool classify_predefined(const struct pod *pod, struct pod_failure *out)
 		int32_t code = predefined_exit_codes[i];
 		for (size_t j = 0; j < pod->container_count; j++) {
 			const struct container_state *container = &pod->containers[j];
-			if (!container->terminated || container->exit_code != code)
+			if (!container->terminated || container->sidecar || container->exit_code != code)
 				continue;
 			cleanup_buf struct buf text = {0};
 			buf_puts(&text, "PodPattern matched: {\"containers\":[{");
@@ -194,7 +196,7 @@ static void classify_unmatched(const struct pod *pod, struct pod_failure *out)
 	const struct container_state *last = NULL;
 	for (size_t i = 0; i < pod->container_count; i++) {
 		const struct container_state *container = &pod->containers[i];
-		if (container->terminated && container->exit_code != 0 &&
+		if (container->terminated && !container->sidecar && container->exit_code != 0 &&
 		    (!last || container->finished_at > last->finished_at))
 			last = container;
 	}

@@ -382,6 +382,41 @@ static void test_unmatched(void **state)
 			  "PodPattern unmatched: {\"containers\":[{\"name\":\"\",\"code\":-210}]}");
 }
 
+/* The kubelet ends sidecars after the others, mostly by a signal, and their exit codes do not count for the Pod's
+ * phase. */
+static void test_sidecars(void **state)
+{
+	struct config shipped;
+	struct container_state containers[] = {
+		container("proxy", 143, "Error", "", 40),
+		container("setup", 0, "Completed", "", 10),
+		container("main", 1, "Error", "ValueError", 20),
+	};
+	struct pod pod = pod_of(containers, 3);
+
+	(void)state;
+	load_shipped(&shipped);
+	assert_classified(&shipped.pod_failure_spec, &pod, 143, "ContainerSigTermReceived", "[\"Transient\"]",
+			  "PodPattern matched: {\"containers\":[{\"name\":\"proxy\",\"code\":143}]}");
+	containers[0].sidecar = true;
+	assert_classified(
+		&shipped.pod_failure_spec, &pod, 1, "ContainerUnrecognizedFailed", "[]",
+		"PodPattern unmatched: {\"containers\":[{\"name\":\"proxy\",\"reason\":\"Error\",\"code\":143},"
+		"{\"name\":\"setup\",\"reason\":\"Completed\",\"code\":0},"
+		"{\"name\":\"main\",\"reason\":\"Error\",\"message\":\"ValueError\",\"code\":1}]}");
+	containers[0].exit_code = 201;
+	assert_classified(
+		&shipped.pod_failure_spec, &pod, 1, "ContainerUnrecognizedFailed", "[]",
+		"PodPattern unmatched: {\"containers\":[{\"name\":\"proxy\",\"reason\":\"Error\",\"code\":201},"
+		"{\"name\":\"setup\",\"reason\":\"Completed\",\"code\":0},"
+		"{\"name\":\"main\",\"reason\":\"Error\",\"message\":\"ValueError\",\"code\":1}]}");
+	containers[2].exit_code = 210;
+	assert_classified(
+		&shipped.pod_failure_spec, &pod, 210, "ContainerPermanentFailed", "[\"Permanent\"]",
+		"PodPattern matched: {\"containers\":[{\"name\":\"main\",\"message\":\"ValueError\",\"code\":210}]}");
+	config_free(&shipped);
+}
+
 /* ---- creations ------------------------------------------------------------------------------------------------- */
 
 static void test_create_errors(void **state)
@@ -454,7 +489,7 @@ int main(void)
 		cmocka_unit_test(test_golden),           cmocka_unit_test(test_shipped_spec),
 		cmocka_unit_test(test_predefined_first), cmocka_unit_test(test_pattern_parts),
 		cmocka_unit_test(test_entry_order),      cmocka_unit_test(test_unmatched),
-		cmocka_unit_test(test_create_errors),
+		cmocka_unit_test(test_create_errors),    cmocka_unit_test(test_sidecars),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

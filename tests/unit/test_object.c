@@ -143,6 +143,44 @@ static void test_pod_phases(void **state)
 	}
 }
 
+/* Init containers with restartPolicy Always, wherever the spec stands; and on the bus. */
+static void test_sidecars(void **state)
+{
+	static const char spec[] =
+		"\"spec\":{\"initContainers\":[{\"name\":\"proxy\",\"image\":\"x\",\"restartPolicy\":"
+		"\"Always\"},{\"name\":\"setup\",\"restartPolicy\":\"OnFailure\"},7,{\"name\":\"gone\","
+		"\"restartPolicy\":\"Always\"},{\"restartPolicy\":\"Always\"}]}";
+	static const char status[] = "\"status\":{\"phase\":\"Failed\",\"containerStatuses\":[{\"name\":\"main\"},{}],"
+				     "\"initContainerStatuses\":[{\"name\":\"setup\"},{\"name\":\"proxy\"}]}";
+
+	(void)state;
+	for (int turn = 0; turn < 2; turn++) {
+		cleanup_free char *text = mem_printf("{" POD_META ",%s,%s}", turn == 0 ? spec : status,
+						     turn == 0 ? status : spec);
+		cleanup_buf struct buf out = {0};
+		struct error err;
+		struct pod *pod = pod_read(text, strlen(text), &err);
+		struct pod *copy;
+
+		assert_non_null(pod);
+		pod_write(&out, pod);
+		copy = pod_read(out.data, out.len, &err);
+		assert_non_null(copy);
+		assert_true(pod_same(pod, copy));
+		assert_int_equal(copy->container_count, 4);
+		assert_string_equal(copy->containers[1].name, "proxy");
+		for (size_t i = 0; i < copy->container_count; i++)
+			assert_int_equal(copy->containers[i].sidecar, i == 1);
+		copy->containers[1].sidecar = false;
+		assert_false(pod_same(pod, copy));
+		buf_clear(&out);
+		pod_write(&out, copy);
+		assert_null(strstr(out.data, "initContainers"));
+		pod_free(pod);
+		pod_free(copy);
+	}
+}
+
 /* Every kept part makes a difference, the resourceVersion none. */
 static void test_pod_same(void **state)
 {
@@ -466,11 +504,12 @@ static void test_identity(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pod_round_trip), cmocka_unit_test(test_pod_details_only_when_over),
-		cmocka_unit_test(test_pod_phases),     cmocka_unit_test(test_pod_same),
-		cmocka_unit_test(test_config_map),     cmocka_unit_test(test_attempt_id_text),
-		cmocka_unit_test(test_wrong_types),    cmocka_unit_test(test_pod_waits),
-		cmocka_unit_test(test_pod_ready),      cmocka_unit_test(test_identity),
+		cmocka_unit_test(test_pod_round_trip),  cmocka_unit_test(test_pod_details_only_when_over),
+		cmocka_unit_test(test_pod_phases),      cmocka_unit_test(test_pod_same),
+		cmocka_unit_test(test_sidecars),        cmocka_unit_test(test_config_map),
+		cmocka_unit_test(test_attempt_id_text), cmocka_unit_test(test_wrong_types),
+		cmocka_unit_test(test_pod_waits),       cmocka_unit_test(test_pod_ready),
+		cmocka_unit_test(test_identity),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

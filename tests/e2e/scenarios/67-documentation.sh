@@ -170,6 +170,18 @@ END
         expect "may a gang of $namespace ask" \
             "$(kubectl -n $namespace auth can-i get frameworks --as=system:serviceaccount:$namespace:default)" yes
     done
+    # (a controller manager adds them to view, edit and admin, by these labels)
+    for role in view edit; do
+        expect "aggregated to $role" "$(kubectl get clusterrole "frameworks-$role" -o json |
+            jq -r ".metadata.labels.\"rbac.authorization.k8s.io/aggregate-to-$role\"")" true
+        kubectl -n team-a create rolebinding "$role" "--clusterrole=frameworks-$role" "--user=$role"
+    done
+    expect "view may list, and create" "$(for verb in list create; do
+        kubectl -n team-a auth can-i $verb frameworks --as=view || true
+    done | tr '\n' ' ')" "yes no "
+    expect "edit may create, and change statuses" "$(for resource in "create frameworks" "update frameworks/status"; do
+        kubectl -n team-a auth can-i $resource --as=edit || true
+    done | tr '\n' ' ')" "yes no "
     blocks_of barrier/README.md "sh certificate" | sed s/NAMESPACE/team-a/ >"$work/commands"
     (cd "$work" && PATH=$work/bin:$PATH bash -eux commands)
     expect_match "the certificate of fc-barrier" "$(kubectl -n team-a get configmap fc-barrier -o jsonpath='{.data.ca\.crt}')" \

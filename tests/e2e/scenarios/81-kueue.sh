@@ -45,6 +45,7 @@ run_kueue_quota() {
     expect "outcomes" "$(api GET "$(workloads_path)" |
             jq -r '[.items[].status.conditions[] | select(.type == "Finished") | .reason] | unique | join(" ")')" Succeeded
     expect "Workloads" "$(get_jq "$(workloads_path)" '.items | length')" 8
+    expect "by their label" "$(k get workloads -l FC_FRAMEWORK_NAME -o name | wc -l)" 8
     # never more than 5, as each of them was told
     expect "the most at a time" "$(jq -n '[inputs | select(.object.kind == "Workload") | {name: .object.metadata.name, type,
             holds: (any(.object.status.conditions[]?; .type == "QuotaReserved" and .status == "True") and
