@@ -63,8 +63,7 @@ static int print_answer(const struct kube_answer *answer, bool as_json)
 	return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-/* The address of --http, in the forms that the watcher itself takes; an IPv6 address needs its brackets in a URL. */
-static char *server_of(const char *address)
+char *status_server(const char *address)
 {
 	const char *colon = strrchr(address, ':');
 	const char *first = strchr(address, ':');
@@ -80,7 +79,7 @@ static int ask(const char *address, bool as_json)
 {
 	const struct kube_client_options options = {.user_agent = "fc-watcher-status/" RELEASE};
 	const struct kube_request request = {.method = "GET", .path = "/debug/shards", .timeout_ms = TIMEOUT_MS};
-	cleanup_free char *server = server_of(address);
+	cleanup_free char *server = status_server(address);
 	struct kube_config config = {.source = "--http", .server = server};
 	struct ev_loop *loop = ev_loop_new(0);
 	struct kube_answer answer;

@@ -321,11 +321,10 @@ static void ask_server(struct asker *asker, int64_t left_ms, struct answer *out)
 }
 
 /* True when that settles this question. A server that goes (an update, say) sends all its waiters away at once: they
- * come back to it spread over half an interval, before they turn to the API server, if there is time for that. */
-static bool try_server(struct asker *asker, int64_t left_ms, struct answer *out)
+ * come back to it spread over half an interval, before they turn to the API server, if there is time for that before
+ * end_ms. */
+static bool try_server(struct asker *asker, int64_t left_ms, int64_t end_ms, struct answer *out)
 {
-	int64_t end_ms = clock_boot_ms() + left_ms;
-
 	ask_server(asker, left_ms, out);
 	if (out->verdict == VERDICT_PASSED || out->verdict == VERDICT_WAITING) {
 		asker->server_answered = true;
@@ -334,7 +333,7 @@ static bool try_server(struct asker *asker, int64_t left_ms, struct answer *out)
 	}
 	if (out->verdict == VERDICT_FAILED)
 		asker->failures++;
-	/* that there is no such Framework, or no barrier server at this address, is for the API server to say */
+	/* a 404 may come from something that is no barrier server: the API server decides */
 	if (out->verdict == VERDICT_ABSENT || !asker->server_answered || asker->failures > 1 ||
 	    clock_boot_ms() >= end_ms) {
 		log_warning("%s; asking the API server", out->message);
@@ -346,13 +345,15 @@ static bool try_server(struct asker *asker, int64_t left_ms, struct answer *out)
 
 void asker_ask(struct asker *asker, int64_t left_ms, struct answer *out)
 {
+	int64_t end_ms = clock_boot_ms() + left_ms;
+
 	if (left_ms < HOLD_MIN_MS)
 		left_ms = HOLD_MIN_MS;
 	*out = (struct answer){0};
 	if (asker->server != NULL && clock_boot_ms() >= asker->server_from_ms) {
 		int64_t asked_ms = clock_boot_ms();
 
-		if (try_server(asker, left_ms, out))
+		if (try_server(asker, left_ms, end_ms, out))
 			return;
 		left_ms -= clock_boot_ms() - asked_ms;
 		answer_free(out);

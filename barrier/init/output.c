@@ -69,7 +69,9 @@ static int put_variable(struct buf *out, const struct gang_role *role, const cha
 	if (len > VARIABLE_MAX) {
 		log_warning("%s is too long for an environment variable: it is not exported; read framework.json",
 			    name);
-		buf_printf(out, "echo \"%s is too long for an environment variable: it is not exported\" >&2\n", name);
+		buf_printf(out,
+			   "echo \"%s is too long for an environment variable: it is not exported\" >&2\nunset %s\n",
+			   name, name);
 	} else {
 		buf_puts(out, "export ");
 	}

@@ -338,6 +338,11 @@ static void write_container(struct buf *out, const struct container_state *conta
 	buf_json_next(out);
 	buf_putc(out, '{');
 	buf_json_text_if_any(out, "name", container->name);
+	if (container->sidecar) {
+		/* in place of its spec */
+		buf_json_key(out, "sidecar");
+		buf_puts(out, "true");
+	}
 	if (container->terminated) {
 		buf_json_key(out, "state");
 		buf_puts(out, "{\"terminated\":{");
@@ -376,27 +381,6 @@ static void write_wait(struct buf *out, const struct pod_wait *wait)
 	buf_puts(out, "}}}]");
 }
 
-/* As in the spec of a Pod, and only if it has one. */
-static void write_sidecars(struct buf *out, const struct pod *pod)
-{
-	bool any = false;
-
-	for (size_t i = 0; i < pod->container_count; i++) {
-		if (!pod->containers[i].sidecar)
-			continue;
-		if (!any)
-			buf_json_open(out, "initContainers", '[');
-		any = true;
-		buf_json_next(out);
-		buf_putc(out, '{');
-		buf_json_text(out, "name", pod->containers[i].name);
-		buf_json_text(out, "restartPolicy", "Always");
-		buf_putc(out, '}');
-	}
-	if (any)
-		buf_putc(out, ']');
-}
-
 void pod_write(struct buf *out, const struct pod *pod)
 {
 	buf_putc(out, '{');
@@ -410,7 +394,6 @@ void pod_write(struct buf *out, const struct pod *pod)
 	buf_puts(out, "}}");
 	buf_json_open(out, "spec", '{');
 	buf_json_text_if_any(out, "nodeName", pod->node_name);
-	write_sidecars(out, pod);
 	buf_putc(out, '}');
 	buf_json_open(out, "status", '{');
 	buf_json_text_if_any(out, "phase", phase_names[pod->phase]);

@@ -4,6 +4,8 @@
 #include "common/base/mem.h"
 #include "common/framework/object_view.h"
 
+enum { NAME_SIZE = 256 }; /* names of containers are DNS labels, of 63 characters at most */
+
 static void read_terminated(struct json_reader *reader, struct container_view *container)
 {
 	struct json_span name;
@@ -47,6 +49,8 @@ static void read_container(struct json_reader *reader, struct container_view *co
 	while (json_reader_member(reader, &name)) {
 		if (json_span_is(&name, "name")) {
 			container->name = json_reader_string(reader);
+		} else if (json_span_is(&name, "sidecar")) {
+			container->sidecar = json_reader_bool(reader, false);
 		} else if (json_span_is(&name, "state") && json_reader_object(reader)) {
 			while (json_reader_member(reader, &name))
 				if (json_span_is(&name, "terminated"))
@@ -72,28 +76,44 @@ void object_read_containers(const struct json_span *statuses, struct object_view
 		read_container(&reader, add_container(view));
 }
 
-static bool span_same(const struct json_span *a, const struct json_span *b)
+/* The decoded text of a name; false if it is none. */
+static bool read_name(const struct json_span *span, char out[NAME_SIZE], size_t *len)
 {
-	return a->at != NULL && b->at != NULL && a->len == b->len && memcmp(a->at, b->at, a->len) == 0;
+	if (span->at == NULL || span->len >= NAME_SIZE)
+		return false;
+	*len = json_span_decode(span, out);
+	return *len > 0;
+}
+
+static bool name_is(const struct json_span *span, const char *name, size_t len)
+{
+	char text[NAME_SIZE];
+	size_t text_len;
+
+	return read_name(span, text, &text_len) && text_len == len && memcmp(text, name, len) == 0;
 }
 
 static void read_init_container(struct json_reader *reader, struct object_view *view)
 {
 	struct json_span container = {0};
 	struct json_span policy = {0};
-	struct json_span name;
+	struct json_span member;
+	char name[NAME_SIZE];
+	size_t len;
 
 	if (!json_reader_object(reader))
 		return;
-	while (json_reader_member(reader, &name))
-		if (json_span_is(&name, "name"))
+	while (json_reader_member(reader, &member))
+		if (json_span_is(&member, "name"))
 			container = json_reader_string(reader);
-		else if (json_span_is(&name, "restartPolicy"))
+		else if (json_span_is(&member, "restartPolicy"))
 			policy = json_reader_string(reader);
 		else
 			json_reader_pass(reader);
+	if (!name_is(&policy, "Always", strlen("Always")) || !read_name(&container, name, &len))
+		return;
 	for (size_t i = 0; i < view->container_count; i++)
-		if (json_span_is(&policy, "Always") && span_same(&container, &view->containers[i].name))
+		if (name_is(&view->containers[i].name, name, len))
 			view->containers[i].sidecar = true;
 }
 

@@ -148,8 +148,8 @@ static double open_fds(void)
 	if (counted_ms != 0 && now_ms - counted_ms < FDS_KEPT_MS)
 		return count;
 	dir = opendir("/proc/self/fd");
-	if (dir == NULL)
-		return 0;
+	if (dir == NULL) /* there is none left: as many as before, at least */
+		return count;
 	counted_ms = now_ms;
 	count = -1; /* the directory's own */
 	for (const struct dirent *entry; (entry = readdir(dir)) != NULL;)
@@ -159,14 +159,19 @@ static double open_fds(void)
 	return count;
 }
 
-/* Unix seconds; from the boot clock's ticks in /proc/self/stat, field 22 (proc(5)). */
+/* Unix seconds; from the boot clock's ticks in /proc/self/stat, field 22 (proc(5)). Computed once: the clocks move
+ * against each other, and a value that changes means a restart. */
 static double start_time(void)
 {
-	FILE *file = fopen("/proc/self/stat", "re");
+	static double started;
+	FILE *file;
 	char line[1024] = "";
 	const char *field;
 	unsigned long long ticks = 0;
 
+	if (started != 0)
+		return started;
+	file = fopen("/proc/self/stat", "re");
 	if (file == NULL)
 		return 0;
 	if (fgets(line, sizeof(line), file) == NULL)
@@ -177,7 +182,8 @@ static double start_time(void)
 		field = strchr(field + 1, ' ');
 	if (field != NULL)
 		ticks = strtoull(field, NULL, 10);
-	return (double)(clock_wall_ms() - clock_boot_ms()) / 1000 + (double)ticks / (double)sysconf(_SC_CLK_TCK);
+	started = (double)(clock_wall_ms() - clock_boot_ms()) / 1000 + (double)ticks / (double)sysconf(_SC_CLK_TCK);
+	return started;
 }
 
 void metrics_process(struct buf *out)

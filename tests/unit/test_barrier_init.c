@@ -204,13 +204,13 @@ static void a_throttled_last_answer_is_asked_for_again(void **state)
 	static const struct line for_ever[] = {{429, NULL, "{}"}, END};
 	static const struct line without_a_time[] = {{200, "ps:-", NULL}, {500, NULL, "{}"}, {200, "ps:-", NULL}, END};
 	/* the second answer comes when the time is over */
-	struct run it = {.api = missing, .api_slow_ms = 1500, .timeout_sec = 1};
+	struct run it = {.api = missing, .api_slow_ms = 2500, .timeout_sec = 2};
 
 	(void)state;
 	run(&it);
 	assert_int_equal(it.code, 201);
 	assert_int_equal(it.api_asked, 3);
-	it = (struct run){.api = passing, .api_slow_ms = 1500, .timeout_sec = 1};
+	it = (struct run){.api = passing, .api_slow_ms = 2500, .timeout_sec = 2};
 	run(&it);
 	assert_int_equal(it.code, 0);
 	run_free(&it);
@@ -218,7 +218,7 @@ static void a_throttled_last_answer_is_asked_for_again(void **state)
 	run(&it);
 	assert_int_equal(it.code, 1);
 	assert_in_range(it.api_asked, 1 + 5, 3 + 5);
-	it = (struct run){.api = without_a_time, .api_slow_ms = 1500, .timeout_sec = 1};
+	it = (struct run){.api = without_a_time, .api_slow_ms = 2500, .timeout_sec = 2};
 	run(&it);
 	assert_int_equal(it.code, 1);
 	assert_int_equal(it.api_asked, 2);

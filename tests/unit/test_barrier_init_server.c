@@ -97,6 +97,20 @@ static void a_server_that_goes_at_the_end_decides_nothing(void **state)
 	run_free(&it);
 }
 
+/* The same when it refuses the last question at once. */
+static void a_server_that_refuses_the_last_question_decides_nothing(void **state)
+{
+	static const struct line api[] = {{200, "ps:-", NULL}, END};
+	static const struct line server[] = {
+		{202, NULL, "{\"ready\":0,\"total\":1,\"missing\":[]}"}, {503, NULL, "{}"}, END};
+	struct run it = {.api = api, .server = server, .timeout_sec = 1};
+
+	(void)state;
+	run(&it);
+	assert_int_equal(it.code, 201);
+	run_free(&it);
+}
+
 static void write_file(const char *path, const char *text)
 {
 	FILE *file = fopen(path, "w");
@@ -186,6 +200,7 @@ int main(void)
 		cmocka_unit_test(without_a_good_server_it_polls),
 		cmocka_unit_test(comes_back_to_a_server_that_was_away),
 		cmocka_unit_test(a_server_that_goes_at_the_end_decides_nothing),
+		cmocka_unit_test(a_server_that_refuses_the_last_question_decides_nothing),
 		cmocka_unit_test(tokens_go_where_they_may),
 	};
 

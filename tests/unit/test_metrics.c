@@ -383,11 +383,24 @@ static void descriptors_are_counted_once_a_second(void **state)
 	ev_loop_destroy(loop);
 }
 
+/* By changes() of it, Prometheus finds restarts. */
 static void start_times_are_told_apart(void **state)
 {
+	struct ev_loop *loop = ev_loop_new(0);
 	cleanup_buf struct buf out = {0};
+	cleanup_buf struct buf process = {0};
+	int64_t begun_ms = clock_boot_ms();
+	double first;
 
 	(void)state;
+	metrics_process(&process);
+	first = value_of(process.data, "process_start_time_seconds");
+	assert_in_range((int64_t)first, clock_wall_ms() / 1000 - 3600, clock_wall_ms() / 1000);
+	RUN_UNTIL(loop, clock_boot_ms() - begun_ms > 200);
+	buf_clear(&process);
+	metrics_process(&process);
+	assert_value(process.data, "process_start_time_seconds", first);
+	ev_loop_destroy(loop);
 	metrics_gauge(&out, "a", "An a.", 1795844139.25);
 	metrics_gauge(&out, "b", "A b.", 0.1);
 	assert_non_null(strstr(out.data, "\na 1795844139.25\n"));

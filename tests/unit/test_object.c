@@ -143,11 +143,11 @@ static void test_pod_phases(void **state)
 	}
 }
 
-/* Init containers with restartPolicy Always, wherever the spec stands; and on the bus. */
+/* Init containers with restartPolicy Always, wherever the spec stands, however it is written; and on the bus. */
 static void test_sidecars(void **state)
 {
 	static const char spec[] =
-		"\"spec\":{\"initContainers\":[{\"name\":\"proxy\",\"image\":\"x\",\"restartPolicy\":"
+		"\"spec\":{\"initContainers\":[{\"name\":\"pr\\u006fxy\",\"image\":\"x\",\"restartPolicy\":"
 		"\"Always\"},{\"name\":\"setup\",\"restartPolicy\":\"OnFailure\"},7,{\"name\":\"gone\","
 		"\"restartPolicy\":\"Always\"},{\"restartPolicy\":\"Always\"}]}";
 	static const char status[] = "\"status\":{\"phase\":\"Failed\",\"containerStatuses\":[{\"name\":\"main\"},{}],"
@@ -175,7 +175,7 @@ static void test_sidecars(void **state)
 		assert_false(pod_same(pod, copy));
 		buf_clear(&out);
 		pod_write(&out, copy);
-		assert_null(strstr(out.data, "initContainers"));
+		assert_null(strstr(out.data, "sidecar"));
 		pod_free(pod);
 		pod_free(copy);
 	}

@@ -386,6 +386,24 @@ static void test_status_address(void **state)
 	unsetenv("POD_IP");
 }
 
+static void test_status_server(void **state)
+{
+	static const char *const cases[][2] = {
+		{":80", "http://127.0.0.1:80"},
+		{"localhost:80", "http://localhost:80"},
+		{"[fd00::12]:80", "http://[fd00::12]:80"},
+		{"fd00::12:80", "http://[fd00::12]:80"},
+		{"::1:80", "http://[::1]:80"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		cleanup_free char *server = status_server(cases[i][0]);
+
+		assert_string_equal(server, cases[i][1]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -393,7 +411,7 @@ int main(void)
 		cmocka_unit_test(test_shard_list),    cmocka_unit_test(test_shards),
 		cmocka_unit_test(test_many_shards),   cmocka_unit_test(test_standby),
 		cmocka_unit_test(test_lease_run_out), cmocka_unit_test(test_status_address),
-		cmocka_unit_test(test_pool_member),
+		cmocka_unit_test(test_status_server), cmocka_unit_test(test_pool_member),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -183,6 +183,14 @@ END
         kubectl -n team-a auth can-i create frameworks --as=edit
         kubectl -n team-a auth can-i update frameworks --subresource=status --as=edit || true
     } | tr '\n' ' ')" "yes no "
+    # (of Kueue, only its CRDs are here)
+    kubectl apply -f "$root/tests/e2e/kueue/crds.yaml" >/dev/null
+    wait_for 20 "the API server serves Workloads" kubectl get workloads.kueue.x-k8s.io -A
+    blocks_of manifests/README.md "sh queues" >"$work/commands"
+    (cd "$work" && PATH=$work/bin:$PATH bash -eux commands)
+    kubectl apply -k "$work/manifests/deploy/onepod" >/dev/null
+    blocks_of manifests/README.md "sh upgrade" >"$work/commands"
+    (cd "$work" && PATH=$work/bin:$PATH bash -eux commands)
     blocks_of barrier/README.md "sh certificate" | sed s/NAMESPACE/team-a/ >"$work/commands"
     (cd "$work" && PATH=$work/bin:$PATH bash -eux commands)
     expect_match "the certificate of fc-barrier" "$(kubectl -n team-a get configmap fc-barrier -o jsonpath='{.data.ca\.crt}')" \
