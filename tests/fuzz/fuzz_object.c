@@ -66,7 +66,9 @@ static void look_at_answer(const char *text, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	cleanup_buf struct buf text = {0};
-	cleanup_json json_t *object = json_parse((const char *)data, size, NULL);
+	/* (jansson alone takes a NUL behind a number) */
+	bool nul = size > 0 && memchr(data, '\0', size) != NULL;
+	cleanup_json json_t *object = nul ? NULL : json_parse((const char *)data, size, NULL);
 
 	buf_append(&text, size == 0 ? "" : (const void *)data, size);
 	look_at_answer(text.data, size);
