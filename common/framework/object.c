@@ -339,7 +339,7 @@ static void write_container(struct buf *out, const struct container_state *conta
 	buf_putc(out, '{');
 	buf_json_text_if_any(out, "name", container->name);
 	if (container->sidecar) {
-		/* in place of its spec */
+		/* the reconciler gets no specs of containers */
 		buf_json_key(out, "sidecar");
 		buf_puts(out, "true");
 	}

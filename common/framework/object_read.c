@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/framework/object_view.h"

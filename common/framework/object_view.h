@@ -23,7 +23,7 @@ struct container_view {
 	struct json_span reason;
 	struct json_span message;
 	int64_t finished_at;
-	bool sidecar;
+	bool sidecar; /* by the spec, or said on the bus */
 };
 
 /* The reason why a Pod waits; only Pending Pods have one. */

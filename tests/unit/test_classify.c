@@ -386,6 +386,7 @@ static void test_unmatched(void **state)
  * phase. */
 static void test_sidecars(void **state)
 {
+	static const int codes[] = {143, 201, 7}; /* of the configuration, predefined, of none */
 	struct config shipped;
 	struct container_state containers[] = {
 		container("proxy", 143, "Error", "", 40),
@@ -399,17 +400,16 @@ static void test_sidecars(void **state)
 	assert_classified(&shipped.pod_failure_spec, &pod, 143, "ContainerSigTermReceived", "[\"Transient\"]",
 			  "PodPattern matched: {\"containers\":[{\"name\":\"proxy\",\"code\":143}]}");
 	containers[0].sidecar = true;
-	assert_classified(
-		&shipped.pod_failure_spec, &pod, 1, "ContainerUnrecognizedFailed", "[]",
-		"PodPattern unmatched: {\"containers\":[{\"name\":\"proxy\",\"reason\":\"Error\",\"code\":143},"
-		"{\"name\":\"setup\",\"reason\":\"Completed\",\"code\":0},"
-		"{\"name\":\"main\",\"reason\":\"Error\",\"message\":\"ValueError\",\"code\":1}]}");
-	containers[0].exit_code = 201;
-	assert_classified(
-		&shipped.pod_failure_spec, &pod, 1, "ContainerUnrecognizedFailed", "[]",
-		"PodPattern unmatched: {\"containers\":[{\"name\":\"proxy\",\"reason\":\"Error\",\"code\":201},"
-		"{\"name\":\"setup\",\"reason\":\"Completed\",\"code\":0},"
-		"{\"name\":\"main\",\"reason\":\"Error\",\"message\":\"ValueError\",\"code\":1}]}");
+	for (size_t i = 0; i < ARRAY_LEN(codes); i++) {
+		cleanup_free char *expected = mem_printf(
+			"PodPattern unmatched: {\"containers\":[{\"name\":\"proxy\",\"reason\":\"Error\",\"code\":%d},"
+			"{\"name\":\"setup\",\"reason\":\"Completed\",\"code\":0},"
+			"{\"name\":\"main\",\"reason\":\"Error\",\"message\":\"ValueError\",\"code\":1}]}",
+			codes[i]);
+
+		containers[0].exit_code = codes[i];
+		assert_classified(&shipped.pod_failure_spec, &pod, 1, "ContainerUnrecognizedFailed", "[]", expected);
+	}
 	containers[2].exit_code = 210;
 	assert_classified(
 		&shipped.pod_failure_spec, &pod, 210, "ContainerPermanentFailed", "[\"Permanent\"]",
