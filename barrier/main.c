@@ -277,6 +277,7 @@ static int parse_options(int argc, char **argv, struct barrier_options *out)
 		{"qps", required_argument, NULL, 'q'},
 		{"burst", required_argument, NULL, 'B'},
 		{"name", required_argument, NULL, PROCESS_NAME},
+		PROCESS_BUS_OPTIONS,
 		PROCESS_OPTIONS,
 		{NULL, 0, NULL, 0},
 	};

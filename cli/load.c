@@ -14,7 +14,8 @@ enum {
 	NAMES_TRIED = 5, /* Pods that may be somebody else's, by the names of Tasks without a Pod */
 };
 
-char *pods_query(const char *framework)
+/* labelSelector=FC_FRAMEWORK_NAME=name, as a query. The caller frees. */
+static char *pods_query(const char *framework)
 {
 	struct buf query = {0};
 	cleanup_free char *selector = mem_printf("%s=%s", FC_FRAMEWORK_NAME, framework);

@@ -37,7 +37,4 @@ struct loaded {
 int load_framework(struct cli *cli, const char *name, unsigned parts, struct loaded *out, struct error *err);
 void loaded_free(struct loaded *loaded);
 
-/* labelSelector=FC_FRAMEWORK_NAME=name, as a query. The caller frees. */
-char *pods_query(const char *framework);
-
 #endif

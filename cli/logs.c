@@ -88,9 +88,8 @@ static int print_present(struct logs *logs, struct loaded *loaded)
 
 struct following {
 	struct logs *logs;
-	bool over; /* the Framework is Completed or deleted */
-	bool seen; /* by the list that runs */
-	bool resume;
+	bool over;         /* the Framework is Completed or deleted */
+	bool seen;         /* by the list that runs */
 	struct error *err; /* of the refusal */
 	int code;          /* 0: the API server has refused no watch */
 };

@@ -136,7 +136,8 @@ static int parse_count(const char *name, const char *text, int64_t *out, struct 
 	return 0;
 }
 
-int duration_parse(const char *text, int64_t *ms, struct error *err)
+/* "5", "90s", "5m", "1h30m", "2d" in milliseconds. */
+static int duration_parse(const char *text, int64_t *ms, struct error *err)
 {
 	static const struct {
 		char unit;

@@ -12,7 +12,7 @@
 enum {
 	CLI_DONE = 0,
 	CLI_FAILED = 1,       /* a request failed, or anything that has no code of its own */
-	CLI_BAD_USE = 2,      /* the command line or the kubeconfig is wrong: nothing was asked */
+	CLI_BAD_USE = 2,      /* the command line or the kubeconfig is wrong: nothing was changed */
 	CLI_ABSENT = 3,       /* a Framework, or something that was named, does not exist */
 	CLI_FORBIDDEN = 4,    /* the API server refuses the request: 401 or 403 */
 	CLI_TIME_OUT = 5,     /* wait and delete: not within --timeout */
@@ -89,8 +89,6 @@ struct task_selector {
 	int64_t index;
 };
 int task_selector_parse(const char *text, struct task_selector *out, struct error *err);
-/* "5", "90s", "5m", "1h30m", "2d" in milliseconds. 0, or -1 and *err. */
-int duration_parse(const char *text, int64_t *ms, struct error *err);
 /* A Framework's name, as "hello", "fw/hello" or "framework/hello". NULL and *err if it can be none. */
 const char *framework_argument(const char *text, struct error *err);
 

@@ -4,6 +4,7 @@
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/load.h"
+#include "common/base/address.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
 
@@ -17,23 +18,6 @@ static void put_common(struct buf *out, const struct cli *cli, const char *comma
 }
 
 /* ---- ports ------------------------------------------------------------------------------------------------------- */
-
-enum { PORT_MAX = 65535 };
-
-/* A whole number in digits; -1: none, or above PORT_MAX. */
-static long port_number(const char *text, size_t len)
-{
-	long value = 0;
-
-	for (size_t i = 0; i < len; i++) {
-		if (text[i] < '0' || text[i] > '9')
-			return -1;
-		value = value * 10 + text[i] - '0';
-		if (value > PORT_MAX)
-			return -1;
-	}
-	return len == 0 ? -1 : value;
-}
 
 static bool is_all_digits(const char *text)
 {
@@ -62,12 +46,13 @@ static int refuse_port(const char *text, const char *role, struct error *err)
 static bool port_valid(const char *text)
 {
 	const char *remote = remote_of(text);
-	bool has_local = remote != text, named = !is_all_digits(remote);
+	cleanup_free char *local = remote - text > 1 ? mem_strndup(text, (size_t)(remote - text) - 1) : NULL;
+	bool named = !is_all_digits(remote);
 
-	if (has_local && remote - text > 1 && port_number(text, (size_t)(remote - text) - 1) < 0)
+	if (local != NULL && port_number(local) < 0)
 		return false;
 	return named ? strspn(remote, "abcdefghijklmnopqrstuvwxyz0123456789-") == strlen(remote)
-		     : port_number(remote, strlen(remote)) > 0;
+		     : port_number(remote) > 0;
 }
 
 /* Whether a container of the TaskRole's template has a port of that name. */

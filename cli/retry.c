@@ -85,6 +85,7 @@ static int create(struct cli *cli, struct retry *retry, const char *name, bool *
 /* Under the first name that is free. */
 static int create_next(struct cli *cli, struct retry *retry, struct error *err)
 {
+	char first[RETRY_NAME_SIZE];
 	char name[RETRY_NAME_SIZE];
 	bool taken;
 
@@ -94,7 +95,7 @@ static int create_next(struct cli *cli, struct retry *retry, struct error *err)
 		if (!taken)
 			return code;
 	}
-	error_set(err, "%s to %s exist: choose another one with --name", retry_name(retry->old, 1, name), name);
+	error_set(err, "%s to %s exist: choose another one with --name", retry_name(retry->old, 1, first), name);
 	return CLI_FAILED;
 }
 

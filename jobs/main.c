@@ -1,5 +1,4 @@
 /* fc-jobs: runs TFJobs and PyTorchJobs as Frameworks (README.md). This file connects the parts. */
-#include <errno.h>
 #include <ev.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -38,6 +37,7 @@ static const char usage[] =
 	"  --kubeconfig FILE  overrides kubeConfigFilePath\n"
 	"  --context NAME     use this context of the kubeconfig instead of current-context\n"
 	"  --address URL      overrides kubeApiServerAddress\n"
+	"  --expect-server URL  end with an error if the API server has another address than this\n"
 	"  --kinds A,B        run only these kinds: tfjobs.kubeflow.caicloud.io, tfjobs.kubeflow.org, "
 	"pytorchjobs.kubeflow.org\n"
 	"  --gang-scheduler-name NAME\n"
@@ -226,18 +226,6 @@ static void put_metrics(void *arg, struct buf *out)
 
 /* ---- start ------------------------------------------------------------------------------------------------------- */
 
-static int read_rate(const char *option, const char *text, int64_t *out)
-{
-	char *end;
-
-	errno = 0;
-	*out = strtoll(text, &end, 10);
-	if (errno == 0 && end != text && *end == '\0' && *out >= 1 && *out <= RATE_MAX)
-		return 0;
-	fprintf(stderr, "fc-jobs: --%s: found \"%s\", expected a number in 1..%d\n", option, text, RATE_MAX);
-	return -1;
-}
-
 /* "A,B": cut apart where it stands. */
 static int read_kinds(char *text, bool out[JOB_KINDS])
 {
@@ -290,8 +278,8 @@ static int parse_options(int argc, char **argv, struct jobs_options *out)
 	while ((option = getopt_long(argc, argv, "v:h", known, NULL)) != -1) {
 		taken = option == 'k'   ? read_kinds(optarg, out->kinds)
 			: option == 'g' ? read_gang_scheduler(optarg, &out->gang_scheduler)
-			: option == 'q' ? read_rate("qps", optarg, &out->qps)
-			: option == 'B' ? read_rate("burst", optarg, &out->burst)
+			: option == 'q' ? process_number("fc-jobs", "qps", optarg, 1, RATE_MAX, &out->qps)
+			: option == 'B' ? process_number("fc-jobs", "burst", optarg, 1, RATE_MAX, &out->burst)
 					: leader_flag("fc-jobs", option, optarg, &out->leader);
 		if (taken > 0)
 			taken = process_flag("fc-jobs", option, optarg, &out->flags);

@@ -20,6 +20,7 @@ struct job_source {
 	enum job_kind kind;
 	struct kube_call *call; /* asks whether the kind is served */
 	struct reflector *reflector;
+	bool open; /* whether it is served is not known yet */
 	bool synced;
 	bool told; /* that it is not served */
 	bool status_subresource;
@@ -166,12 +167,19 @@ static void on_discovered(void *arg, const struct kube_answer *answer)
 	const struct job_names *names = job_names(source->kind);
 	cleanup_free char *status = mem_printf("%s/status", names->resource);
 	cleanup_json json_t *list = NULL;
+	const char *message = answer->message;
+	struct error err;
 
 	source->call = NULL;
 	if (source->sources->stopped || answer->failure == KUBE_CANCELLED)
 		return;
-	if (answer->failure == KUBE_OK && answer->http_status == 200)
-		list = json_parse(answer->body, answer->body_len, NULL);
+	if (answer->failure == KUBE_OK && answer->http_status == 200) {
+		list = json_parse(answer->body, answer->body_len, &err);
+		if (list == NULL)
+			message = err.message;
+	}
+	if (list != NULL || (answer->failure == KUBE_OK && answer->http_status == 404))
+		source->open = false;
 	if (has_resource(list, names->resource)) {
 		tell(source, has_resource(list, status));
 		if (source->reflector == NULL)
@@ -180,13 +188,13 @@ static void on_discovered(void *arg, const struct kube_answer *answer)
 	}
 	if (source->reflector != NULL)
 		return; /* it is asked again when there is the next doubt */
-	if (answer->failure == KUBE_OK && (answer->http_status == 200 || answer->http_status == 404)) {
+	if (!source->open) {
 		if (!source->told)
 			log_info("the API server does not serve %s: looking again every %d s", names->full,
 				 LOOK_AGAIN_MS / 1000);
 		source->told = true;
-	} else if (log_is_news(&source->complaint, clock_boot_ms(), answer->message)) {
-		log_warning("%s: %s", names->full, answer->message);
+	} else if (log_is_news(&source->complaint, clock_boot_ms(), message)) {
+		log_warning("whether the API server serves %s is not known: %s", names->full, message);
 	}
 	look_again(source);
 }
@@ -229,6 +237,7 @@ struct sources *sources_new(struct ev_loop *loop, struct kube_client *client, st
 		source->kind = kind;
 		ev_timer_init(&source->timer, on_timer, 0, 0);
 		source->timer.data = source;
+		source->open = wanted[kind];
 		if (wanted[kind])
 			look(source);
 	}
@@ -256,7 +265,8 @@ void sources_free(struct sources *sources)
 bool sources_synced(const struct sources *sources)
 {
 	for (enum job_kind kind = 0; kind < JOB_KINDS; kind++)
-		if (sources->kinds[kind].reflector != NULL && !sources->kinds[kind].synced)
+		if (sources->kinds[kind].open ||
+		    (sources->kinds[kind].reflector != NULL && !sources->kinds[kind].synced))
 			return false;
 	return job_store_synced(sources->store);
 }

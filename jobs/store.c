@@ -374,6 +374,8 @@ void job_store_job_gone(struct job_store *store, enum job_kind kind, const char 
 		item = read_news(item);
 	if (item != NULL && strcmp(item->job.uid, meta.uid) == 0)
 		item_remove(store, item);
+	else if (item != NULL)
+		job_store_queue(item); /* these news may be of another job */
 	object_meta_free(&meta);
 }
 

@@ -25,7 +25,7 @@
 enum { DRAIN_CHECK_MS = 20, DRAIN_LIMIT_MS = 10 * 1000 };
 
 static const char usage[] =
-	"Usage: fc-reconciler --name NAME [options]\n"
+	"Usage: fc-reconciler [options]\n"
 	"Reconciles the Frameworks of the shards that fc-watcher grants it. fc-watcher or a StatefulSet starts it.\n"
 	"\n" PROCESS_USAGE
 	"  --pool             ignore unknown keys of the configuration; fc-watcher reports them and sets this flag\n";
@@ -331,6 +331,7 @@ static int parse_options(int argc, char **argv, struct reconciler_options *out)
 	static const struct option known[] = {
 		{"pool", no_argument, NULL, 'o'},
 		{"name", required_argument, NULL, PROCESS_NAME},
+		PROCESS_BUS_OPTIONS,
 		PROCESS_OPTIONS,
 		{NULL, 0, NULL, 0},
 	};

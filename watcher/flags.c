@@ -119,6 +119,7 @@ int flags_parse(int argc, char **argv, struct flags *flags)
 		{"workers-http", required_argument, NULL, WORKERS_HTTP},
 		{"print-crd", no_argument, NULL, PRINT_CRD},
 		LEADER_OPTIONS,
+		PROCESS_BUS_OPTIONS,
 		PROCESS_OPTIONS,
 		{NULL, 0, NULL, 0},
 	};

@@ -25,7 +25,7 @@ enum {
 	HOLD_MIN_MS = 1000,
 	HOLD_MAX_SEC = 30,           /* how long the server may hold a question; it allows 60 */
 	HOLD_MARGIN_MS = 15 * 1000,  /* for the answer to come after that: it may wait for a read, of 10 s at most */
-	SERVER_PAUSE_MS = 60 * 1000, /* a server that took a question and never answered is left alone for this */
+	SERVER_PAUSE_MS = 60 * 1000, /* a server that did not answer in time is left alone for this */
 	SOON_MS = 1000,              /* between questions to a server that answers at once */
 	JITTER_PERCENT = 20,
 	AGAIN_MAX_MS = 5000, /* of a Retry-After */

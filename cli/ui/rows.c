@@ -188,7 +188,7 @@ static bool is_asked_for(const struct ui_row *row, const struct rows_filter *fil
 	       (!given(filter->name) || strcmp(filter->name, row->summary.name) == 0);
 }
 
-bool rows_match(const struct ui_row *row, const struct rows_filter *filter)
+static bool rows_match(const struct ui_row *row, const struct rows_filter *filter)
 {
 	const struct summary *summary = &row->summary;
 

@@ -54,7 +54,6 @@ struct rows_filter {
 	const char *ns;
 	const char *name;
 };
-bool rows_match(const struct ui_row *row, const struct rows_filter *filter);
 
 /* Calls present() in the order of keys for each row that matches and has changed since that version (0: all), and
  * gone() for each that was deleted or whose text or state does not match; gone may be NULL. */

@@ -166,11 +166,6 @@ const char *task_word(size_t count)
 	return count == 1 ? "Task" : "Tasks";
 }
 
-void task_name_put(struct buf *out, const char *role, size_t index)
-{
-	buf_printf(out, "%s[%zu]", role, index);
-}
-
 static void put_range(struct buf *out, size_t first, size_t last, bool more)
 {
 	if (more)

@@ -59,8 +59,6 @@ const struct task_status *framework_view_task(const struct framework_view *view,
 
 /* "Task" or "Tasks": of so many. */
 const char *task_word(size_t count);
-/* "worker[3]". */
-void task_name_put(struct buf *out, const char *role, size_t index);
 
 /* Ascending numbers as "0,3..97"; at most `most` ranges, then ",…". */
 struct index_list {

@@ -129,7 +129,8 @@ static int check_result(const json_t *framework, const struct scale_wish *wishes
 	size_t i;
 
 	json_array_foreach(json_object_get(after, "taskRoles"), i, role)
-		total += json_int(role, "taskNumber", 0);
+		if (__builtin_add_overflow(total, json_int(role, "taskNumber", 0), &total))
+			total = INT64_MAX;
 	if (total > FRAMEWORK_TASKS_MAX)
 		error_set(err, "all TaskRoles would have %lld Tasks together, expected at most %d", (long long)total,
 			  FRAMEWORK_TASKS_MAX);

@@ -21,6 +21,8 @@ static void fill(const struct timeline *timeline, size_t columns, char *out, int
 {
 	size_t first = column_of(timeline, columns, from), last = column_of(timeline, columns, to);
 
+	if (last < first) /* by another process, with a slower clock */
+		last = first;
 	memset(out + first, cell, last - first + 1);
 }
 

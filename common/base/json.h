@@ -30,6 +30,11 @@ bool json_bool(const json_t *object, const char *name, bool fallback);
 json_t *json_path(const json_t *object, ...) __attribute__((sentinel));
 /* The first object of the array whose member is this text. NULL: there is none, or it is no array. Borrowed. */
 json_t *json_find(const json_t *array, const char *member, const char *text);
+/* Whether it is not there, or null, which the API treats alike. */
+static inline bool json_absent(const json_t *value)
+{
+	return value == NULL || json_is_null(value);
+}
 /* object[name] parsed as RFC 3339 in unix seconds, or 0 when absent or null or not a time. */
 int64_t json_time(const json_t *object, const char *name);
 /* An object of these members: names and values in turns, then NULL. Takes over the values' references. Faster than

@@ -9,11 +9,6 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 
-static bool is_null(const json_t *value)
-{
-	return value == NULL || json_is_null(value);
-}
-
 static void put_place(struct buf *out, const struct json_field *field)
 {
 	if (field->outer != NULL) {
@@ -39,7 +34,7 @@ int json_field_wrong(const struct json_field *object, const char *name, const ch
 static int check_type(const struct json_field *object, const char *name, const json_t *value, json_type type,
 		      const char *expected, struct error *err)
 {
-	if (is_null(value) && !object->required)
+	if (json_absent(value) && !object->required)
 		return 0;
 	if (value == NULL || (json_is_boolean(value) ? JSON_TRUE : json_typeof(value)) != type)
 		return json_field_wrong(object, name, expected, err);
@@ -52,7 +47,7 @@ int json_field_int(const struct json_field *object, const char *name, int64_t lo
 	const json_t *value = json_object_get(object->value, name);
 	char expected[64];
 
-	if (is_null(value) && !object->required)
+	if (json_absent(value) && !object->required)
 		return 0;
 	if (json_is_integer(value) && json_integer_value(value) >= low && json_integer_value(value) <= high) {
 		*out = json_integer_value(value);

@@ -20,8 +20,8 @@ void log_set_sink(void (*sink)(char severity, const char *message));
 
 void log_write(char severity, const char *file, int line, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
-/* The same for a message of any length that is already text (ObjectSnapshot lines); control bytes but for tabs
- * become '?', so that a line stays a line. */
+/* The same for a message of any length that is already text (ObjectSnapshot lines). In either, line ends become blanks,
+ * other control bytes but for tabs '?', and what buf_put_safe() escapes is escaped: a line stays a line. */
 void log_write_text(char severity, const char *file, int line, const char *text, size_t len);
 
 #define log_info(...) log_write('I', __FILE__, __LINE__, __VA_ARGS__)

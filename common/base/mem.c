@@ -11,7 +11,7 @@
 void mem_exhausted(void)
 {
 	static const char message[] = "out of memory: aborting\n";
-	/* The logger allocates nothing either, but may be the caller. */
+	/* The logger allocates, too, and may be the caller. */
 	ssize_t ignored = write(STDERR_FILENO, message, sizeof(message) - 1);
 
 	(void)ignored;

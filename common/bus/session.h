@@ -30,9 +30,9 @@ struct session_ports {
 	void *arg;
 };
 
-/* All are required. They run one at a time from session_receive(), session_tick() and session_leave(), never within
- * another session_* call. They may call the functions that take a const session. Arguments are borrowed, valid during
- * the call. A barrier gets the Frameworks of all shards. */
+/* All are required, except those that say what NULL means. They run one at a time from session_receive(),
+ * session_tick() and session_leave(), never within another session_* call. They may call the functions that take a
+ * const session. Arguments are borrowed, valid during the call. A barrier gets the Frameworks of all shards. */
 struct session_handler {
 	/* The full state of these shards follows, ended by complete(). A held shard may be granted again, after lost
 	 * messages or by a new watcher: the new state replaces the old one, and the lease goes on. Before complete(), a

@@ -53,9 +53,9 @@ int attempt_state_parse(const char *name, enum attempt_state *out);
 
 /* Whether name is ^[a-z0-9]{1,63}$, as Framework and TaskRole names must be (CONTRACT.md §2). */
 bool framework_name_valid(const char *name);
-/* Whether name can be a namespace's: an RFC 1123 label of at most 63 bytes. */
 /* A label's key: a name of at most 63 characters, perhaps with a DNS name and a slash before it. */
 bool label_key_valid(const char *key);
+/* Whether name can be a namespace's: an RFC 1123 label of at most 63 bytes. */
 bool namespace_name_valid(const char *name);
 /* Whether name can be an object's: a DNS name (RFC 1123) of at most 253 bytes. */
 bool object_name_valid(const char *name);

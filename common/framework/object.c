@@ -9,6 +9,7 @@
 #include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "common/framework/names.h"
 
 const char *object_kind_name(enum object_kind kind)
 {
@@ -156,7 +157,7 @@ static void write_meta(struct buf *out, const struct object_meta *meta)
 	}
 	if (meta->framework_name[0] != '\0') {
 		buf_json_open(out, "labels", '{');
-		buf_json_text_if_any(out, KEY_FRAMEWORK_NAME, meta->framework_name);
+		buf_json_text_if_any(out, FC_FRAMEWORK_NAME, meta->framework_name);
 		buf_putc(out, '}');
 	}
 }
@@ -222,8 +223,8 @@ void config_map_write(struct buf *out, const struct config_map *config_map)
 	buf_putc(out, '{');
 	write_meta(out, &config_map->meta);
 	buf_json_open(out, "annotations", '{');
-	buf_json_text_if_any(out, KEY_FRAMEWORK_UID, config_map->framework_uid);
-	write_number_annotation(out, KEY_FRAMEWORK_ATTEMPT_ID, config_map->attempt_id);
+	buf_json_text_if_any(out, FC_FRAMEWORK_UID, config_map->framework_uid);
+	write_number_annotation(out, FC_FRAMEWORK_ATTEMPT_ID, config_map->attempt_id);
 	buf_puts(out, "}}}");
 }
 
@@ -386,11 +387,11 @@ void pod_write(struct buf *out, const struct pod *pod)
 	buf_putc(out, '{');
 	write_meta(out, &pod->meta);
 	buf_json_open(out, "annotations", '{');
-	buf_json_text_if_any(out, KEY_TASK_UID, pod->task_uid);
-	buf_json_text_if_any(out, KEY_FRAMEWORK_ATTEMPT_INSTANCE_UID, pod->framework_attempt_instance_uid);
-	write_number_annotation(out, KEY_TASK_ATTEMPT_ID, pod->task_attempt_id);
+	buf_json_text_if_any(out, FC_TASK_UID, pod->task_uid);
+	buf_json_text_if_any(out, FC_FRAMEWORK_ATTEMPT_INSTANCE_UID, pod->framework_attempt_instance_uid);
+	write_number_annotation(out, FC_TASK_ATTEMPT_ID, pod->task_attempt_id);
 	if (pod->ready_wanted)
-		buf_json_text(out, KEY_READY_WANTED, "true");
+		buf_json_text(out, FC_READY_WANTED, "true");
 	buf_puts(out, "}}");
 	buf_json_open(out, "spec", '{');
 	buf_json_text_if_any(out, "nodeName", pod->node_name);

@@ -5,6 +5,7 @@
 
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "common/framework/names.h"
 #include "common/framework/object_view.h"
 
 /* No phase or number that means anything is longer. */
@@ -30,7 +31,7 @@ static void read_labels(struct json_reader *reader, struct object_view *view)
 	if (!json_reader_object(reader))
 		return;
 	while (json_reader_member(reader, &name))
-		if (json_span_is(&name, KEY_FRAMEWORK_NAME))
+		if (json_span_is(&name, FC_FRAMEWORK_NAME))
 			view->framework_name = json_reader_string(reader);
 		else
 			json_reader_skip(reader);
@@ -42,12 +43,12 @@ static void read_annotations(struct json_reader *reader, struct object_view *vie
 		const char *name;
 		struct json_span *value;
 	} wanted[] = {
-		{KEY_FRAMEWORK_UID, &view->framework_uid},
-		{KEY_FRAMEWORK_ATTEMPT_ID, &view->framework_attempt_id},
-		{KEY_FRAMEWORK_ATTEMPT_INSTANCE_UID, &view->framework_attempt_instance_uid},
-		{KEY_TASK_UID, &view->task_uid},
-		{KEY_TASK_ATTEMPT_ID, &view->task_attempt_id},
-		{KEY_READY_WANTED, &view->ready_wanted},
+		{FC_FRAMEWORK_UID, &view->framework_uid},
+		{FC_FRAMEWORK_ATTEMPT_ID, &view->framework_attempt_id},
+		{FC_FRAMEWORK_ATTEMPT_INSTANCE_UID, &view->framework_attempt_instance_uid},
+		{FC_TASK_UID, &view->task_uid},
+		{FC_TASK_ATTEMPT_ID, &view->task_attempt_id},
+		{FC_READY_WANTED, &view->ready_wanted},
 	};
 	struct json_span name;
 

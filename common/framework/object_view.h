@@ -6,15 +6,6 @@
 #include "common/base/json_reader.h"
 #include "common/framework/object.h"
 
-/* CONTRACT.md §4. */
-#define KEY_FRAMEWORK_NAME "FC_FRAMEWORK_NAME"
-#define KEY_FRAMEWORK_UID "FC_FRAMEWORK_UID"
-#define KEY_FRAMEWORK_ATTEMPT_ID "FC_FRAMEWORK_ATTEMPT_ID"
-#define KEY_FRAMEWORK_ATTEMPT_INSTANCE_UID "FC_FRAMEWORK_ATTEMPT_INSTANCE_UID"
-#define KEY_TASK_UID "FC_TASK_UID"
-#define KEY_TASK_ATTEMPT_ID "FC_TASK_ATTEMPT_ID"
-#define KEY_READY_WANTED "FC_READY_WANTED"
-
 struct container_view {
 	struct json_span name;
 	bool terminated;

@@ -9,11 +9,6 @@
 #include "common/framework/spec.h"
 #include "common/framework/status.h"
 
-static bool is_null(const json_t *value)
-{
-	return value == NULL || json_is_null(value);
-}
-
 /* The instanceUID of a TaskRole or Task. The first versions of the original controller wrote none: "", as it reads them
  * later, and as their Pods say. */
 static int read_identity(const struct json_field *object, char **out, struct error *err)
@@ -226,7 +221,7 @@ static int read_gang(const struct json_field *attempt, enum gang_scheduler *out,
 {
 	const json_t *value = json_object_get(attempt->value, "gangScheduler");
 
-	if (is_null(value))
+	if (json_absent(value))
 		return 0;
 	if (json_is_string(value))
 		*out = gang_scheduler_parse(json_string_value(value));
@@ -251,7 +246,7 @@ static int read_attempt(const struct json_field *status, enum attempt_state stat
 		forget_object(&out->instance_uid, &out->config_map_uid);
 	if (json_field_list(&attempt, "taskRoleStatuses", &roles, err) < 0)
 		return -1;
-	if (roles.value == NULL && !is_null(json_object_get(attempt.value, "taskRoleStatusesCompressed")))
+	if (roles.value == NULL && !json_absent(json_object_get(attempt.value, "taskRoleStatusesCompressed")))
 		return read_compressed_roles(&attempt, out, err);
 	return read_roles(&roles, out, err);
 }
@@ -302,7 +297,7 @@ bool framework_status_present(const json_t *status)
 {
 	const json_t *state = json_object_get(status, "state");
 
-	return !is_null(state) && (!json_is_string(state) || json_string_length(state) > 0);
+	return !json_absent(state) && (!json_is_string(state) || json_string_length(state) > 0);
 }
 
 void framework_status_writer(const json_t *status, char out[STATUS_WRITER_SIZE])

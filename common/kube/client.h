@@ -40,7 +40,7 @@ struct kube_client_options {
 
 /* config is borrowed and must outlive the client. NULL and *err on failure (for example an unreadable CA file, or an
  * exec plugin on a loop that is not the default one). Opens no connection yet. After a fork the child must create its
- * own client. The process ignores SIGPIPE. Proxies named in the environment are not used. */
+ * own client. The process ignores SIGPIPE. config->proxy_url alone names a proxy. */
 struct kube_client *kube_client_new(struct ev_loop *loop, const struct kube_config *config,
 				    const struct kube_client_options *options, struct error *err);
 /* Cancels every call (their callbacks run with KUBE_CANCELLED), then frees. Not from within a callback of the client.
@@ -87,7 +87,7 @@ struct kube_answer {
 	const char *message;    /* one line for people: operation, URL path, cause; "" on 2xx */
 };
 
-/* Exactly once per call for which kube_client_call returned non-NULL, cancellation included; never from within it. */
+/* Exactly once per call, cancellation included; never from within kube_client_call(). */
 typedef void kube_done(void *arg, const struct kube_answer *answer);
 /* Streams only: each received chunk of a 2xx body. The first call has len 0 and means that the headers of a 2xx answer
  * were received. Non-2xx bodies go to the answer as usual. All callbacks may start and cancel calls. */

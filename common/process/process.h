@@ -51,13 +51,18 @@ enum process_option {
 	PROCESS_VERSION,
 };
 
-/* For getopt_long(), with "v:h"; --v=N is what components of Kubernetes take. Put the program's own options before
- * them, and an empty one after them; also {"name", required_argument, NULL, PROCESS_NAME}, if it connects to the
- * watcher. */
+/* For getopt_long(), of programs on the bus; also {"name", required_argument, NULL, PROCESS_NAME}, if it connects to
+ * the watcher. */
+#define PROCESS_BUS_OPTIONS                                                                                     \
+	{"bus", required_argument, NULL, PROCESS_BUS}, {"bus-keys", required_argument, NULL, PROCESS_BUS_KEYS}, \
+	{                                                                                                       \
+		"bus-insecure", no_argument, NULL, PROCESS_BUS_INSECURE                                         \
+	}
+
+/* The same with "v:h"; --v=N is what components of Kubernetes take. Put the program's other options before them, and
+ * an empty one after them. */
 #define PROCESS_OPTIONS                                                                                           \
-	{"bus", required_argument, NULL, PROCESS_BUS}, {"bus-keys", required_argument, NULL, PROCESS_BUS_KEYS},   \
-		{"bus-insecure", no_argument, NULL, PROCESS_BUS_INSECURE},                                        \
-		{"config", required_argument, NULL, PROCESS_CONFIG},                                              \
+	{"config", required_argument, NULL, PROCESS_CONFIG},                                                      \
 		{"strict-config", no_argument, NULL, PROCESS_STRICT_CONFIG},                                      \
 		{"kubeconfig", required_argument, NULL, PROCESS_KUBECONFIG},                                      \
 		{"context", required_argument, NULL, PROCESS_CONTEXT},                                            \

@@ -4,20 +4,15 @@
 #include "common/base/json.h"
 #include "reconciler/sync/podtemplate.h"
 
-static bool absent(const json_t *value)
-{
-	return value == NULL || json_is_null(value);
-}
-
 /* Sets object[name] to a map of both, `added` winning. Leaves a value of another type, for the API server to refuse. */
 static void add_map(json_t *object, const char *name, const json_t *added)
 {
 	json_t *before = json_object_get(object, name);
 	json_t *after;
 
-	if (json_object_size(added) == 0 || (!absent(before) && !json_is_object(before)))
+	if (json_object_size(added) == 0 || (!json_absent(before) && !json_is_object(before)))
 		return;
-	after = absent(before) ? json_object() : json_copy(before);
+	after = json_absent(before) ? json_object() : json_copy(before);
 	json_object_update(after, (json_t *)(uintptr_t)added);
 	json_object_set_new(object, name, after);
 }
@@ -32,9 +27,9 @@ static void add_list(json_t *object, const char *name, const json_t *added)
 	json_t *item;
 	json_t *other;
 
-	if (json_array_size(added) == 0 || (!absent(before) && !json_is_array(before)))
+	if (json_array_size(added) == 0 || (!json_absent(before) && !json_is_array(before)))
 		return;
-	after = absent(before) ? json_array() : json_copy(before);
+	after = json_absent(before) ? json_array() : json_copy(before);
 	json_array_foreach(added, i, item) {
 		bool found = false;
 
@@ -51,9 +46,9 @@ static json_t *own_part(json_t *object, const char *name)
 {
 	json_t *part = json_object_get(object, name);
 
-	if (!absent(part) && !json_is_object(part))
+	if (!json_absent(part) && !json_is_object(part))
 		return NULL;
-	part = absent(part) ? json_object() : json_copy(part);
+	part = json_absent(part) ? json_object() : json_copy(part);
 	json_object_set_new(object, name, part);
 	return part;
 }

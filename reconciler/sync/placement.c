@@ -5,11 +5,6 @@
 
 #define REQUIRED "requiredDuringSchedulingIgnoredDuringExecution"
 
-static bool absent(const json_t *value)
-{
-	return value == NULL || json_is_null(value);
-}
-
 /* Appends terms (taken over) to those of the kind. False: the template has something else there. */
 static bool add_terms(json_t *affinity, const char *kind, json_t *terms)
 {
@@ -19,10 +14,11 @@ static bool add_terms(json_t *affinity, const char *kind, json_t *terms)
 	json_t *after;
 	json_t *list;
 
-	if ((!absent(before) && !json_is_object(before)) || (!absent(list_before) && !json_is_array(list_before)))
+	if ((!json_absent(before) && !json_is_object(before)) ||
+	    (!json_absent(list_before) && !json_is_array(list_before)))
 		return false;
-	after = absent(before) ? json_object() : json_copy((json_t *)(uintptr_t)before);
-	list = absent(list_before) ? json_array() : json_copy((json_t *)(uintptr_t)list_before);
+	after = json_absent(before) ? json_object() : json_copy((json_t *)(uintptr_t)before);
+	list = json_absent(list_before) ? json_array() : json_copy((json_t *)(uintptr_t)list_before);
 	json_array_extend(list, added);
 	json_object_set_new(after, REQUIRED, list);
 	json_object_set_new(affinity, kind, after);
@@ -33,9 +29,9 @@ json_t *placement_affinity(const json_t *affinity, const char *framework_uid, co
 {
 	json_t *merged;
 
-	if (!absent(affinity) && !json_is_object(affinity))
+	if (!json_absent(affinity) && !json_is_object(affinity))
 		return NULL;
-	merged = absent(affinity) ? json_object() : json_copy((json_t *)(uintptr_t)affinity);
+	merged = json_absent(affinity) ? json_object() : json_copy((json_t *)(uintptr_t)affinity);
 	if (add_terms(merged, "podAffinity",
 		      json_pack("[{s:{s:{s:s}},s:s}]", "labelSelector", "matchLabels", FC_FRAMEWORK_UID, framework_uid,
 				"topologyKey", key)) &&

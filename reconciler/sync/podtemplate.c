@@ -180,11 +180,6 @@ static void put_value(struct pod_template *template, json_t *value)
 	}
 }
 
-static bool absent(const json_t *value)
-{
-	return value == NULL || json_is_null(value);
-}
-
 /* ---- containers ---- */
 
 /* Adds the variables that launchers read, except those that the template sets itself. */
@@ -212,7 +207,7 @@ static void put_env(struct pod_template *template, json_t *env)
 	size_t i;
 	json_t *item;
 
-	if (!absent(env) && !json_is_array(env)) {
+	if (!json_absent(env) && !json_is_array(env)) {
 		put_value(template, env); /* the API server is to refuse it, as the user wrote it */
 		return;
 	}
@@ -238,7 +233,7 @@ static void put_env(struct pod_template *template, json_t *env)
 /* "" is Go's zero value: the API server fills in its own default, as it does where the member is missing. */
 static bool unset(const json_t *value)
 {
-	return absent(value) || (json_is_string(value) && json_string_length(value) == 0);
+	return json_absent(value) || (json_is_string(value) && json_string_length(value) == 0);
 }
 
 static void put_container(struct pod_template *template, json_t *container)
@@ -371,7 +366,7 @@ static void put_map(struct pod_template *template, const char *key, json_t *map,
 	json_t *member;
 
 	buf_json_key(out, key);
-	if (!absent(map) && !json_is_object(map)) {
+	if (!json_absent(map) && !json_is_object(map)) {
 		put_value(template, map);
 		return;
 	}
@@ -396,7 +391,7 @@ static void put_owners(struct pod_template *template, json_t *owners)
 	json_t *owner;
 
 	buf_json_key(out, "ownerReferences");
-	if (!absent(owners) && !json_is_array(owners)) {
+	if (!json_absent(owners) && !json_is_array(owners)) {
 		put_value(template, owners);
 		return;
 	}
@@ -424,7 +419,7 @@ static void put_metadata(struct pod_template *template, json_t *metadata)
 	const char *name;
 	json_t *member;
 
-	if (!absent(metadata) && !json_is_object(metadata)) {
+	if (!json_absent(metadata) && !json_is_object(metadata)) {
 		put_value(template, metadata); /* the server refuses it */
 		return;
 	}

@@ -110,7 +110,7 @@ static bool role_named(const struct framework *framework, size_t role, const cha
 bool slot_task(struct framework *framework, struct slot *slot, size_t *role, size_t *index)
 {
 	size_t prefix = strlen(framework->name);
-	const char *role_name = slot->name + prefix + 1;
+	const char *role_name;
 	const char *dash;
 	char *end;
 	unsigned long number;
@@ -119,6 +119,7 @@ bool slot_task(struct framework *framework, struct slot *slot, size_t *role, siz
 	slot->role_hint = SIZE_MAX; /* the name contains none */
 	if (strncmp(slot->name, framework->name, prefix) != 0 || slot->name[prefix] != '-')
 		return false;
+	role_name = slot->name + prefix + 1;
 	dash = strchr(role_name, '-');
 	if (dash == NULL || dash[1] < '0' || dash[1] > '9' || (dash[1] == '0' && dash[2] != '\0'))
 		return false;
@@ -145,7 +146,8 @@ bool framework_labels(const struct framework *framework, const struct object_met
 	return strcmp(meta->framework_name, framework->name) == 0;
 }
 
-bool slot_is_watched(const struct slot *slot)
+/* Whether the watcher sends objects of its kind. */
+static bool slot_is_watched(const struct slot *slot)
 {
 	return !slot_is_owned(slot) || slot->kind == SLOT_WORKLOAD;
 }

@@ -455,14 +455,13 @@ void framework_adopt_status(struct framework *framework, struct framework_status
 		owned_attempt_begins(framework);
 	free_role_work(framework);
 	framework_status_free(&framework->status);
-	pod_templates_free(framework); /* they contain the admission */
+	pod_templates_free(framework); /* they contain the admission, and the attempt's gang */
 	framework->status = *status;
 	*status = (struct framework_status){0};
 	forget_shortening(framework);
 	framework->text_bytes = attempt_text_bytes(&framework->status.attempt);
 	framework->has_status = true;
 	framework->inherited = true;
-	pod_templates_free(framework); /* the attempt's gang is in them */
 	framework->roles = mem_calloc(framework->status.attempt.role_count, sizeof(*framework->roles));
 	for (size_t r = 0; r < framework->status.attempt.role_count; r++) {
 		struct role_status *role = &framework->status.attempt.roles[r];

@@ -342,8 +342,6 @@ void slot_mark_waiting(struct framework *framework, struct slot *slot);
 void framework_wake_waiting(struct framework *framework);
 /* The Task a Pod's name stands for. False: none. */
 bool slot_task(struct framework *framework, struct slot *slot, size_t *role, size_t *index);
-/* Whether the watcher sends objects of its kind. */
-bool slot_is_watched(const struct slot *slot);
 /* Whether events about an object reach this Framework. Lists, too, lack an object that a GET has shown without our
  * label. */
 bool framework_labels(const struct framework *framework, const struct object_meta *meta);

@@ -6,14 +6,24 @@
 #include "cli/view/timeline.h"
 #include "cli/view/tree.h"
 #include "cli/view/why.h"
+#include "common/base/clock.h"
 #include "common/base/random.h"
 #include "tests/unit/cli_world.h"
 
 enum { ROUNDS = 3000 };
 
+/* Clocks differ, and are set back. */
+static json_t *odd_time(struct random *random)
+{
+	char text[TIME_RFC3339_SIZE];
+
+	time_format_rfc3339(random_between(random, CLI_NOW - 3600, CLI_NOW + 60), text);
+	return json_string(text);
+}
+
 static json_t *odd_value(struct random *random)
 {
-	switch (random_between(random, 0, 9)) {
+	switch (random_between(random, 0, 12)) {
 	case 0: return json_null();
 	case 1: return json_integer((json_int_t)random_u64(random));
 	case 2: return json_integer(-1);
@@ -23,6 +33,9 @@ static json_t *odd_value(struct random *random)
 	case 6: return json_array();
 	case 7: return json_object();
 	case 8: return json_string("Completed");
+	case 9:
+	case 10:
+	case 11: return odd_time(random);
 	default: return json_real(1e300);
 	}
 }

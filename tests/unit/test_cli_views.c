@@ -196,6 +196,24 @@ static void test_ends(void **state)
 	assert_string_equal(cells, "~~##x+");
 }
 
+/* A reconciler whose clock is slower wrote the later times. */
+static void test_times_out_of_order(void **state)
+{
+	struct bar bars[] = {
+		{.start = 40, .run = 20, .end = 55, .completed = true, .tone = TONE_GOOD},
+		{.start = 30, .run = 35, .end = 5, .completed = true, .tone = TONE_BAD},
+	};
+	const struct timeline_row rows[] = {{.bars = &bars[0], .bar_count = 1}, {.bars = &bars[1], .bar_count = 1}};
+	const struct timeline timeline = {.from = 0, .to = 60};
+	char cells[7];
+
+	(void)state;
+	timeline_cells(&timeline, &rows[0], 6, cells);
+	assert_string_equal(cells, "  ###+");
+	timeline_cells(&timeline, &rows[1], 6, cells);
+	assert_string_equal(cells, "x  #  ");
+}
+
 /* Before its first attempt has begun, nobody creates the Pods of a suspended Framework. */
 static void test_tree_of_suspended(void **state)
 {
@@ -513,13 +531,21 @@ static void test_long_lines(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_age),        cmocka_unit_test(test_indexes),
-		cmocka_unit_test(test_tree),       cmocka_unit_test(test_tree_pod),
-		cmocka_unit_test(test_timeline),   cmocka_unit_test(test_snapshots),
-		cmocka_unit_test(test_ends),       cmocka_unit_test(test_tree_of_suspended),
-		cmocka_unit_test(test_lines),      cmocka_unit_test(test_svg),
-		cmocka_unit_test(test_scale),      cmocka_unit_test(test_wishes),
-		cmocka_unit_test(test_retry),      cmocka_unit_test(test_log_lines),
+		cmocka_unit_test(test_age),
+		cmocka_unit_test(test_indexes),
+		cmocka_unit_test(test_tree),
+		cmocka_unit_test(test_tree_pod),
+		cmocka_unit_test(test_timeline),
+		cmocka_unit_test(test_snapshots),
+		cmocka_unit_test(test_times_out_of_order),
+		cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_tree_of_suspended),
+		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_svg),
+		cmocka_unit_test(test_scale),
+		cmocka_unit_test(test_wishes),
+		cmocka_unit_test(test_retry),
+		cmocka_unit_test(test_log_lines),
 		cmocka_unit_test(test_long_lines),
 	};
 

@@ -181,6 +181,12 @@ static bool has_credit(const struct router *router, const struct connection *con
 	return connection->sent_objects - connection->consumed < connection->window && unread(connection) < most;
 }
 
+/* Whether peers of that role get this object. */
+static bool role_concerned(enum bus_role role, const struct cache_entry *entry)
+{
+	return role == BUS_ROLE_RECONCILER || cache_entry_kind(entry) == KIND_FRAMEWORK;
+}
+
 void router_changed(struct router *router, struct cache_entry *entry)
 {
 	struct connection *owner = router->owners[cache_entry_shard(entry)];
@@ -309,11 +315,6 @@ void router_forget_silent(struct router *router)
 }
 
 /* ---- assignments ------------------------------------------------------------------------------------------------ */
-
-bool role_concerned(enum bus_role role, const struct cache_entry *entry)
-{
-	return role == BUS_ROLE_RECONCILER || cache_entry_kind(entry) == KIND_FRAMEWORK;
-}
 
 /* Queues the full state of the shards, and that it is full. */
 static void put_snapshot(struct router *router, struct connection *connection, const struct shard_set *fresh)

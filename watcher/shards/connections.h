@@ -98,8 +98,6 @@ void router_refuse(struct router *router, const unsigned char *id, size_t id_len
  * and returns false when that fails. */
 bool router_send(struct router *router, struct connection *connection, struct bus_head *head);
 
-/* Whether peers of that role get this object. */
-bool role_concerned(enum bus_role role, const struct cache_entry *entry);
 /* Updates the shard table and sends changed assignments. May remove peers. */
 void router_update(struct router *router);
 

@@ -79,7 +79,7 @@ static void log_refused(struct router *router, enum bus_role role, const char *n
 
 /* ---- receiving -------------------------------------------------------------------------------------------------- */
 
-/* A connection that speaks for the same process or name as a new one is no longer in use. */
+/* A connection that speaks for the same member as a new one is no longer in use. */
 static void remove_others_of(struct router *router, const struct connection *keep)
 {
 	struct connection *connection;
