@@ -39,6 +39,15 @@ static bool is_former(const struct inquiry *inquiry, const struct pod_view *pod)
 	       (pod->deletion_time != 0 || *pod->controller_uid != '\0');
 }
 
+static size_t failed_tasks(const struct role_status *role)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; role != NULL && i < role->task_count; i++)
+		count += task_view_failed(&role->tasks[i]);
+	return count;
+}
+
 void role_wait_read(const struct inquiry *inquiry, const struct role_status *role, struct role_wait *out)
 {
 	const struct framework_view *framework = inquiry->framework;
@@ -51,6 +60,8 @@ void role_wait_read(const struct inquiry *inquiry, const struct role_status *rol
 
 		out->unmet = role_dependency_unmet(&framework->spec, statuses, &framework->spec.roles[at], role,
 						   &out->awaited, &out->all);
+		if (out->unmet != NULL)
+			out->failed = failed_tasks(statuses[out->unmet->role]);
 	}
 }
 
@@ -58,8 +69,13 @@ static void depends(const struct role_wait *role, struct task_wait *wait)
 {
 	wait->kind = WAIT_DEPENDS;
 	wait->reason = role->inquiry->framework->spec.roles[role->unmet->role].name;
-	snprintf(wait->counted, sizeof(wait->counted), "%zu of its %zu %s %s not yet %s", role->awaited, role->all,
-		 task_word(role->all), role->awaited == 1 ? "is" : "are", depends_status_name(role->unmet->status));
+	if (role->unmet->status == DEPENDS_SUCCEEDED && role->failed > 0)
+		snprintf(wait->counted, sizeof(wait->counted), "%zu of its %zu %s %s failed for good", role->failed,
+			 role->all, task_word(role->all), role->failed == 1 ? "has" : "have");
+	else
+		snprintf(wait->counted, sizeof(wait->counted), "%zu of its %zu %s %s not yet %s", role->awaited,
+			 role->all, task_word(role->all), role->awaited == 1 ? "is" : "are",
+			 depends_status_name(role->unmet->status));
 }
 
 /* "Pod f-a-0 with uid …". */

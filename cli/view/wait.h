@@ -62,7 +62,8 @@ struct role_wait {
 	const struct inquiry *inquiry;
 	const struct role_status *role;
 	const struct role_dependency *unmet; /* of dependsOn; NULL: none */
-	size_t awaited, all;                 /* Tasks of the TaskRole that it names */
+	size_t awaited, all;                 /* Tasks of the TaskRole that it names … */
+	size_t failed;                       /* … and those of them that have failed for good */
 };
 void role_wait_read(const struct inquiry *inquiry, const struct role_status *role, struct role_wait *out);
 struct task_wait wait_of(const struct role_wait *role, size_t index);

@@ -138,7 +138,8 @@ static const struct wait_row rows[] = {
 				"cluster:",
 			.advice =
 				"Ask a cluster administrator for the scheduler that spec.gang.scheduler names, or for "
-				"the right that is missing. The controller looks again every minute.",
+				"the right that is missing: the controller looks again every minute. Or correct "
+				"spec.gang.scheduler; if nothing happens then, suspend and resume the Framework.",
 			.quotes_message = true,
 			.events = {"GangUnavailable"},
 		},

@@ -44,17 +44,25 @@ static size_t cause_of(const struct event_view *event)
 	return i;
 }
 
+/* NULL: there is none since the last admission. */
 static const struct event_view *latest_cause(const struct event_views *events, size_t *cause)
 {
 	const struct event_view *latest = NULL;
+	int64_t admitted = 0;
 
 	for (size_t i = 0; events != NULL && i < events->count; i++) {
 		size_t found = cause_of(&events->list[i]);
 
+		if (strcmp(events->list[i].reason, "FrameworkAdmitted") == 0 && events->list[i].last_time > admitted)
+			admitted = events->list[i].last_time;
 		if (found < ARRAY_LEN(causes) && (latest == NULL || events->list[i].last_time >= latest->last_time)) {
 			latest = &events->list[i];
 			*cause = found;
 		}
+	}
+	if (latest != NULL && latest->last_time < admitted) {
+		*cause = 0;
+		return NULL;
 	}
 	return latest;
 }

@@ -2,6 +2,7 @@
 #include "common/framework/gang_spec.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,16 +108,21 @@ static int check_start(const struct framework_spec *spec, struct error *err)
 	int64_t all = framework_spec_task_count(spec);
 	int64_t needed = spec->gang.min_tasks == 0 || spec->gang.min_tasks > all ? all : spec->gang.min_tasks;
 	int64_t first = 0;
+	char of_all[32] = "";
 
 	for (size_t i = 0; i < spec->role_count; i++)
 		if (!waits(spec, &spec->roles[i]))
 			first += spec->roles[i].task_number;
 	if (needed <= first)
 		return 0;
+	if (spec->gang.min_tasks == 0)
+		snprintf(of_all, sizeof(of_all), " (all Tasks)");
+	else if (spec->gang.min_tasks > all)
+		snprintf(of_all, sizeof(of_all), " of %" PRId64 " Tasks", all);
 	return error_set(err,
 			 "spec.gang.minTaskNumber is %" PRId64 "%s, expected at most %" PRId64
 			 ": the Pods of TaskRoles with dependsOn are created when others run, which they never would",
-			 needed, spec->gang.min_tasks == 0 ? " (all Tasks)" : "", first);
+			 spec->gang.min_tasks == 0 ? all : spec->gang.min_tasks, of_all, first);
 }
 
 int gang_spec_read(const struct json_field *spec, struct framework_spec *out, struct error *err)

@@ -158,6 +158,8 @@ static enum end_reason stop_reason(const struct work *work)
 {
 	if (work->translation->first_decides && progress_first_succeeded(work->progress, "worker"))
 		return END_SUCCEEDED;
+	if (work->progress != NULL && work->progress->suspending)
+		return END_NONE;
 	if (work->translation->dynamic && !work->translation->has_leader && workers_failed(work))
 		return END_REPLICAS;
 	if (over_limit(work))

@@ -256,11 +256,12 @@ static void read_tasks(struct json_reader *reader, struct progress *progress, st
 		read_task(reader, &task);
 		if (!task.has_state)
 			continue;
-		progress->retried += task.accountable;
-		if (!task.deletion_pending)
+		if (!task.deletion_pending) {
+			progress->retried += task.accountable;
 			count(&task, &role->counts);
-		if (task.completion.present && !task.deletion_pending)
-			note_failure(&task, i, progress, role);
+			if (task.completion.present)
+				note_failure(&task, i, progress, role);
+		}
 		if (i == 0) {
 			role->first_succeeded = task.completion.present && task.completion.succeeded;
 			role->first_completed = task.state == STATE_COMPLETED;
@@ -317,7 +318,8 @@ static int read_compressed(struct json_span packed, struct progress *progress, s
 
 static void take_end(const struct completion_view *completion, struct progress *progress)
 {
-	if (!completion->present || completion->code == CODE_SUSPEND_FRAMEWORK_REQUESTED)
+	progress->suspending = completion->present && completion->code == CODE_SUSPEND_FRAMEWORK_REQUESTED;
+	if (!completion->present || progress->suspending)
 		return;
 	progress->end = completion->succeeded ? PROGRESS_SUCCEEDED : PROGRESS_FAILED;
 	progress->code = completion->code;

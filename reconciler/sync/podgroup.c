@@ -2,10 +2,55 @@
  * the Pods together. Schedulers count the Pods that exist; the number that they wait for follows the Tasks that can
  * still have one. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "common/base/json.h"
 #include "common/framework/requests.h"
 #include "reconciler/sync/owned_kind.h"
+#include "reconciler/sync/podtemplate.h"
+
+/* ---- which gang the attempt has ---- */
+
+/* The gang of the spec as it is now, unless the object that begins it has been asked for. */
+static bool take_gang(struct reconcile *reconcile, const struct slot *first)
+{
+	struct framework *framework = reconcile->framework;
+
+	if (framework->status.attempt.gang == framework->spec.gang.scheduler || first->meta != NULL ||
+	    first->call != CALL_NONE || first->known == SLOT_IN_DOUBT)
+		return false;
+	framework->status.attempt.gang = framework->spec.gang.scheduler;
+	pod_templates_free(framework);
+	framework_touch(reconcile, WRITE_NOW);
+	return true;
+}
+
+void gang_begin(struct reconcile *reconcile)
+{
+	if (take_gang(reconcile, &reconcile->framework->config_map))
+		reconcile->framework->decided = reconcile->framework->version;
+}
+
+bool gang_change(struct reconcile *reconcile)
+{
+	struct framework *framework = reconcile->framework;
+	struct slot *slot = owned_slot(framework, SLOT_POD_GROUP);
+
+	/* a former owner of the key may have created what we do not see yet */
+	if (framework->status.attempt.gang == GANG_NONE || framework->inherited || framework_completing(framework))
+		return false;
+	for (size_t r = 0; r < framework->status.attempt.role_count; r++)
+		if (framework->roles[r].creation_pending < (int32_t)framework->status.attempt.roles[r].task_count)
+			return false;
+	if (!take_gang(reconcile, slot))
+		return false;
+	free(slot->name); /* it may be one of another kind now */
+	slot->name = NULL;
+	framework->sweep = true;
+	return true;
+}
+
+/* ---- the PodGroup ---- */
 
 static bool group_name(const struct framework *framework, char name[OWNED_NAME_SIZE])
 {

@@ -178,6 +178,12 @@ void stray_watch(struct reconcile *reconcile, struct slot *slot);
 /* Before its Pods are created, and while they are there: makes the objects that the spec wants and keeps them as they
  * should be, one call of each kind at a time. */
 void owned_sync(struct reconcile *reconcile);
+/* Before the attempt leaves AttemptCreationPending: it has the gang of the spec from then on, because Pods without its
+ * stamps are no members. */
+void gang_begin(struct reconcile *reconcile);
+/* An attempt that waits for a PodGroup which was never asked for has no Pods, and can still take another gang. Whether
+ * it has; then nothing may be created before that is stored. */
+bool gang_change(struct reconcile *reconcile);
 /* Whether all that the spec wants is there, ours, and as Pods need it. */
 bool owned_ready(const struct framework *framework);
 struct slot *owned_slot(struct framework *framework, enum slot_kind kind);

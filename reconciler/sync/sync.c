@@ -309,22 +309,6 @@ static void look_at_retry(struct reconcile *reconcile)
 
 /* ---- step 6: CreationPending ---- */
 
-/* The attempt has the gang of the spec as it is now, and keeps it: Pods that are not stamped are no members. */
-static void begin_gang(struct reconcile *reconcile)
-{
-	struct framework *framework = reconcile->framework;
-	const struct slot *slot = &framework->config_map;
-
-	/* one that has been asked for is this attempt's already */
-	if (framework->status.attempt.gang == framework->spec.gang.scheduler || slot->meta != NULL ||
-	    slot->call != CALL_NONE || slot->known == SLOT_IN_DOUBT)
-		return;
-	framework->status.attempt.gang = framework->spec.gang.scheduler;
-	pod_templates_free(framework);
-	framework_touch(reconcile, WRITE_NOW);
-	framework->decided = framework->version;
-}
-
 static void create_config_map(struct reconcile *reconcile)
 {
 	struct framework *framework = reconcile->framework;
@@ -349,7 +333,7 @@ static void create_config_map(struct reconcile *reconcile)
 	}
 	if (framework->spec.execution_type == EXECUTION_CREATE)
 		return;
-	begin_gang(reconcile);
+	gang_begin(reconcile);
 	if (slot->meta != NULL) {
 		if (!slot_ours(slot, framework->uid))
 			slot_report_conflict(reconcile, slot, framework->status.transition_time);
@@ -456,6 +440,8 @@ static void run_steps(struct reconcile *reconcile)
 	if (status->state != STATE_COMPLETED && framework->scale)
 		changed = scale_backup_timeouts(reconcile);
 	if (!framework_completing(framework) && status->state < STATE_ATTEMPT_COMPLETED && scale_to_spec(reconcile))
+		changed = true;
+	if (under_way(status->state) && gang_change(reconcile))
 		changed = true;
 	if (changed)
 		framework->hold = framework->version;

@@ -467,6 +467,11 @@ static void retry_or_finish(struct turn *turn)
 	if (in_spec >= 0)
 		decision = retry_decide(&turn->framework->spec.roles[in_spec].retry, &task->retry,
 					task->attempt.completion);
+	/* A delay that the end of the attempt or of the Task cuts short leads to no next Pod. */
+	if (task->retry.delay_sec != DELAY_NULL && (framework_completing(turn->framework) || task->deletion_pending)) {
+		task->retry.delay_sec = DELAY_NULL;
+		decision.retry = false;
+	}
 	/* Once the delay is set the retry happens whatever the spec says now. */
 	if (in_spec >= 0 && (decision.retry || task->retry.delay_sec != DELAY_NULL)) {
 		if (wait_for_backoff(turn, in_spec))

@@ -15,16 +15,18 @@ enum { NOW = 1700000000 };
 
 /* A Task for each letter: '.' has no Pod, P pends, R runs, S has succeeded, s as well and is being deleted, F has
  * failed for good, f has failed and is to be retried, d has failed and is being deleted, when nothing is decided yet, r
- * is retried and pends, D as well after its Pod was deleted, U has failed for good because the API server refuses its
- * Pod, u is to be retried all the same, X and x were stopped by the end of the attempt, X after it ran. */
+ * is retried and pends, D as well after its Pod was deleted, w is retried and pends, and is scaled away, U has failed
+ * for good because the API server refuses its Pod, u is to be retried all the same, X and x were stopped by the end of
+ * the attempt, X after it ran. */
 static inline void make_task(char letter, struct task_status *out)
 {
 	*out = (struct task_status){.state = STATE_COMPLETED, .attempt.run_time = NOW, .retry.delay_sec = DELAY_NULL};
 	out->instance_uid = mem_strdup("0_uid");
 	switch (letter) {
 	case '.': out->state = STATE_CREATION_PENDING; break;
-	case 'r': out->retry.accountable = 1; /* fall through */
-	case 'D': out->retry.total = 1;       /* fall through */
+	case 'w': out->deletion_pending = true; /* fall through */
+	case 'r': out->retry.accountable = 1;   /* fall through */
+	case 'D': out->retry.total = 1;         /* fall through */
 	case 'P':
 		out->state = STATE_PREPARING;
 		out->attempt.run_time = 0;

@@ -79,6 +79,25 @@ static void test_queue(void **state)
 	}
 }
 
+/* It was admitted after that, and waits anew. */
+static void test_queued_again(void **state)
+{
+	struct cli_world w;
+	struct why why;
+	json_t *admitted = cli_json(
+		"{'reason':'FrameworkAdmitted','message':'m','type':'Normal','count':1,'lastTimestamp':"
+		"'2026-01-01T00:31:00Z'}");
+
+	(void)state;
+	begin_queued(&w, ONE_ROLE, "'displayState':'Suspended',");
+	cli_world_event(&w, "FrameworkEvicted",
+			"Framework is suspended, and waits for its admission again: it was preempted");
+	event_views_add(&w.events, admitted);
+	json_decref(admitted);
+	explain(&w, &why, "queue", "Kueue has not admitted it: it is suspended until then.");
+	done(&w, &why);
+}
+
 /* Others whose label has no effect, or who wait for something else. */
 static void test_no_queue(void **state)
 {
@@ -111,6 +130,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_gang),
 		cmocka_unit_test(test_queue),
+		cmocka_unit_test(test_queued_again),
 		cmocka_unit_test(test_no_queue),
 	};
 

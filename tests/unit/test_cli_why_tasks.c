@@ -261,6 +261,25 @@ static void test_depends(void **state)
 	done(&w, &why);
 }
 
+/* What it waits for never comes. */
+static void test_depends_failed(void **state)
+{
+	static const char spec[] = "'taskRoles':[{'name':'a','taskNumber':1},{'name':'b','taskNumber':1,'dependsOn':[{"
+				   "'taskRole':'a','status':'Succeeded'}]}]";
+	cleanup_free char *one = cli_task(0, "Completed",
+					  ",'completionStatus':{'code':3,'phrase':'P','type':{'name':'Failed'}}"),
+			  *other = cli_task(0, "AttemptCreationPending", "");
+	cleanup_free char *a = cli_role("a", one), *b = cli_role("b", other), *roles = mem_printf("%s,%s", a, b);
+	cleanup_free char *status = cli_status("AttemptRunning", "", "", roles);
+	struct cli_world w;
+	struct why why;
+
+	(void)state;
+	cli_world_begin(&w, spec, status);
+	explain(&w, &why, "depends-on", "Task b[0] waits for TaskRole a: 1 of its 1 Task has failed for good");
+	done(&w, &why);
+}
+
 /* The Service of spec.network: refused, somebody else's, and its own, with which the Event of a refusal is over. */
 static void test_service(void **state)
 {
@@ -531,16 +550,16 @@ static void test_many_groups(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_retry_delay),   cmocka_unit_test(test_images),
-		cmocka_unit_test(test_room),          cmocka_unit_test(test_unnoticed),
-		cmocka_unit_test(test_barrier),       cmocka_unit_test(test_barrier_stays),
-		cmocka_unit_test(test_creation),      cmocka_unit_test(test_reported_pod),
-		cmocka_unit_test(test_one_task),      cmocka_unit_test(test_other_waits),
-		cmocka_unit_test(test_status_behind), cmocka_unit_test(test_depends),
-		cmocka_unit_test(test_service),       cmocka_unit_test(test_without_rights),
-		cmocka_unit_test(test_crash),         cmocka_unit_test(test_init_crash),
-		cmocka_unit_test(test_sidecar),       cmocka_unit_test(test_many_groups),
-		cmocka_unit_test(test_stale_report),
+		cmocka_unit_test(test_retry_delay),    cmocka_unit_test(test_images),
+		cmocka_unit_test(test_room),           cmocka_unit_test(test_unnoticed),
+		cmocka_unit_test(test_barrier),        cmocka_unit_test(test_barrier_stays),
+		cmocka_unit_test(test_creation),       cmocka_unit_test(test_reported_pod),
+		cmocka_unit_test(test_one_task),       cmocka_unit_test(test_other_waits),
+		cmocka_unit_test(test_status_behind),  cmocka_unit_test(test_depends),
+		cmocka_unit_test(test_depends_failed), cmocka_unit_test(test_service),
+		cmocka_unit_test(test_without_rights), cmocka_unit_test(test_crash),
+		cmocka_unit_test(test_init_crash),     cmocka_unit_test(test_sidecar),
+		cmocka_unit_test(test_many_groups),    cmocka_unit_test(test_stale_report),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -97,6 +97,10 @@ static void test_depends(void **state)
 		"spec.gang.minTaskNumber is 3, expected at most 2: the Pods of TaskRoles with dependsOn are created "
 		"when others run, which they never would");
 	assert_refused(
+		"{'taskRoles':[" A(2) "," B(1) "],'gang':{'scheduler':'Volcano','minTaskNumber':4}}",
+		"spec.gang.minTaskNumber is 4 of 3 Tasks, expected at most 2: the Pods of TaskRoles with dependsOn are "
+		"created when others run, which they never would");
+	assert_refused(
 		"{'taskRoles':[" A(2) "," B(3) "],'gang':{'scheduler':'Volcano'}}",
 		"spec.gang.minTaskNumber is 5 (all Tasks), expected at most 2: the Pods of TaskRoles with dependsOn "
 		"are created when others run, which they never would");

@@ -179,10 +179,11 @@ static void test_first_worker_in_time(void **state)
 	}
 }
 
+#define DYNAMIC "{apiVersion: kubeflow.org/v1, kind: TFJob, metadata: {name: j}, spec: {enableDynamicWorker: true, "
+
 /* With enableDynamicWorker the others go on, but when none is left and not all have succeeded, the job has failed. */
 static void test_dynamic_workers(void **state)
 {
-#define DYNAMIC "{apiVersion: kubeflow.org/v1, kind: TFJob, metadata: {name: j}, spec: {enableDynamicWorker: true, "
 	struct story story;
 
 	(void)state;
@@ -208,7 +209,6 @@ static void test_dynamic_workers(void **state)
 	see(&story, "worker=SF", CODE_SUCCEEDED, false); /* Worker 0 decides */
 	assert_conditions(&story, "Created=True Succeeded=True TFJobSucceeded");
 	end(&story);
-#undef DYNAMIC
 }
 
 static void test_failure(void **state)
@@ -392,6 +392,27 @@ static void test_backoff_limit(void **state)
 	end(&story);
 }
 
+/* Tasks that wait for their retry when the job is suspended, or that are scaled away, decide nothing. */
+static void test_no_limit_at_suspension(void **state)
+{
+	struct story story;
+
+	(void)state;
+	begin(&story, TFJOB "{runPolicy: {backoffLimit: 1}, tfReplicaSpecs: {Worker: {replicas: 3, restartPolicy: "
+			    "OnFailure, " TEMPLATE "}}}}");
+	see(&story, "worker=rrX", CODE_SUSPEND_FRAMEWORK_REQUESTED, false);
+	assert_false(story.last.stop);
+	see(&story, "worker=rwR", CODE_NONE, false);
+	assert_false(story.last.stop);
+	end(&story);
+	begin(&story, DYNAMIC "tfReplicaSpecs: {Worker: {replicas: 2, " TEMPLATE "}}}}");
+	see(&story, "worker=FF", CODE_SUSPEND_FRAMEWORK_REQUESTED, false);
+	assert_false(story.last.stop);
+	see(&story, "worker=FF", CODE_NONE, false);
+	assert_true(story.last.stop);
+	end(&story);
+}
+
 static void test_deadline(void **state)
 {
 	struct story story;
@@ -499,21 +520,14 @@ static void test_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_first_worker),
-		cmocka_unit_test(test_stopped_meanwhile),
-		cmocka_unit_test(test_all_workers),
-		cmocka_unit_test(test_first_worker_in_time),
-		cmocka_unit_test(test_dynamic_workers),
-		cmocka_unit_test(test_failure),
-		cmocka_unit_test(test_restarting),
-		cmocka_unit_test(test_suspend),
-		cmocka_unit_test(test_backoff_limit),
-		cmocka_unit_test(test_deadline),
-		cmocka_unit_test(test_unchanged),
-		cmocka_unit_test(test_caicloud),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_not_restarting),
-		cmocka_unit_test(test_restarting_shortened),
+		cmocka_unit_test(test_first_worker),    cmocka_unit_test(test_stopped_meanwhile),
+		cmocka_unit_test(test_all_workers),     cmocka_unit_test(test_first_worker_in_time),
+		cmocka_unit_test(test_dynamic_workers), cmocka_unit_test(test_failure),
+		cmocka_unit_test(test_restarting),      cmocka_unit_test(test_suspend),
+		cmocka_unit_test(test_backoff_limit),   cmocka_unit_test(test_no_limit_at_suspension),
+		cmocka_unit_test(test_deadline),        cmocka_unit_test(test_unchanged),
+		cmocka_unit_test(test_caicloud),        cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_not_restarting),  cmocka_unit_test(test_restarting_shortened),
 		cmocka_unit_test(test_pod_refused),
 	};
 

@@ -163,6 +163,11 @@ static void test_cut_short(void **state)
 				world_collect(&w);
 		}
 		assert_state(&w, rows[i].state);
+		if (rows[i].state == STATE_COMPLETED) { /* it shows what failed, and no retry that never began */
+			assert_int_equal(world_task(&w, 0, 1)->attempt.completion->code, 3);
+			assert_int_equal(world_task(&w, 0, 1)->retry.total, 0);
+			assert_int_equal(world_task(&w, 0, 1)->retry.delay_sec, DELAY_NULL);
+		}
 		if (rows[i].tasks == 1)
 			assert_int_equal(w.framework->status.attempt.roles[0].task_count, 1);
 		world_end(&w);

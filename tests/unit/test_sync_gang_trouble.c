@@ -63,6 +63,38 @@ static void test_not_served(void **state)
 	world_end(&w);
 }
 
+/* The wrong scheduler: the Framework has no Pods yet, and starts when it is corrected, or without a gang. */
+static void test_corrected(void **state)
+{
+	static const char *const specs[][2] = {
+		{"{'gang':{'scheduler':'Volcano'},'taskRoles':[{'name':'a','taskNumber':1}]}",
+		 "create PodGroup f-0; create Pod f-a-0; "},
+		{"{'taskRoles':[{'name':'a','taskNumber':1}]}", "create Pod f-a-0; "},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(specs); i++) {
+		struct world w;
+
+		world_init(&w);
+		w.served[API_POD_GROUPS_COSCHEDULING] = (struct api_served){.state = SERVED_NO,
+									    .until_ms = w.time.boot_ms + 60000};
+		world_create_framework(
+			&w, "{'gang':{'scheduler':'Coscheduling'},'taskRoles':[{'name':'a','taskNumber':1}]}", NULL);
+		world_settle(&w);
+		assert_contains(w.events.data, "GangUnavailable");
+		assert_calls(&w, "create ConfigMap f-attempt; ");
+		world_edit(&w, specs[i][0]);
+		world_settle(&w);
+		assert_calls(&w, specs[i][1]);
+		/* what has begun keeps it */
+		world_edit(&w, "{'gang':{'scheduler':'Coscheduling'},'taskRoles':[{'name':'a','taskNumber':1}]}");
+		world_settle(&w);
+		assert_int_equal(w.framework->status.attempt.gang, i == 0 ? GANG_VOLCANO : GANG_NONE);
+		world_end(&w);
+	}
+}
+
 /* An Event is kept for an hour: one that waits longer is told of again. */
 static void test_not_served_for_long(void **state)
 {
@@ -280,6 +312,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_foreign),
 		cmocka_unit_test(test_not_served),
+		cmocka_unit_test(test_corrected),
 		cmocka_unit_test(test_not_served_for_long),
 		cmocka_unit_test(test_asked),
 		cmocka_unit_test(test_discovery_refused),
