@@ -3,8 +3,9 @@
  * time. */
 #include "reconciler/reconciler.h"
 
-/* Reconciles in one go, so that answers and pings are not kept waiting by a long queue. */
-enum { RECONCILES_AT_ONCE = 256 };
+/* Reconciles in one go, so that answers and pings are not kept waiting by a long queue, nor by a few Frameworks that
+ * take long: without pings the leases end. */
+enum { RECONCILES_AT_ONCE = 256, RUN_MS = 100 };
 
 static void reconcile(struct item *item)
 {
@@ -59,7 +60,9 @@ bool reconciler_run(struct reconciler *reconciler)
 
 	take_up_leased(reconciler);
 	queue_add_due(reconciler, now_ms);
-	for (int i = 0; i < RECONCILES_AT_ONCE && reconciler->queue_first != NULL; i++) {
+	for (int i = 0; i < RECONCILES_AT_ONCE && reconciler->queue_first != NULL &&
+			reconciler->ports.boot_ms(reconciler->ports.context) < now_ms + RUN_MS;
+	     i++) {
 		struct item *item = queue_take_first(reconciler);
 
 		/* A shard whose snapshot is not complete: its SNAPSHOT_END queues every key again. */

@@ -55,13 +55,12 @@ void role_wait_read(const struct inquiry *inquiry, const struct role_status *rol
 
 	*out = (struct role_wait){.inquiry = inquiry, .role = role};
 	if (at >= 0 && framework->spec.roles[at].depends_count > 0) {
-		cleanup_free const struct role_status **statuses = role_statuses(&framework->spec,
-										 &framework->status.attempt);
+		cleanup_free struct depends_role *roles = depends_roles(&framework->spec, &framework->status.attempt);
 
-		out->unmet = role_dependency_unmet(&framework->spec, statuses, &framework->spec.roles[at], role,
+		out->unmet = role_dependency_unmet(&framework->spec, roles, &framework->spec.roles[at], role,
 						   &out->awaited, &out->all);
 		if (out->unmet != NULL)
-			out->failed = failed_tasks(statuses[out->unmet->role]);
+			out->failed = failed_tasks(roles[out->unmet->role].status);
 	}
 }
 

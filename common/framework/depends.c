@@ -15,29 +15,32 @@ static bool task_reached(const struct task_status *task, enum depends_status sta
 	switch (status) {
 	case DEPENDS_RUNNING: return task->run_time != 0;
 	case DEPENDS_READY: return task->ready_time != 0;
-	case DEPENDS_SUCCEEDED: break;
+	case DEPENDS_SUCCEEDED:
+	case DEPENDS_STATUSES: break;
 	}
 	return false;
 }
 
-/* Of so many Tasks of the TaskRole in the spec. Those that the status does not list yet have reached nothing: they take
- * the places of Tasks with deletionPending. */
-static size_t awaited(const struct role_status *role, int32_t task_number, enum depends_status status, size_t *all)
+/* Of task_number Tasks in the spec. Those that the status does not list yet have reached nothing: they take the places
+ * of Tasks with deletionPending. */
+static const struct depends_count *count(struct depends_role *role, int32_t task_number, enum depends_status status)
 {
-	size_t count = 0;
+	struct depends_count *counted = &role->counts[status];
 
-	*all = 0;
-	for (size_t i = 0; role != NULL && i < role->task_count; i++) {
-		if (role->tasks[i].deletion_pending)
+	if (counted->known)
+		return counted;
+	counted->known = true;
+	for (size_t i = 0; role->status != NULL && i < role->status->task_count; i++) {
+		if (role->status->tasks[i].deletion_pending)
 			continue;
-		++*all;
-		count += !task_reached(&role->tasks[i], status);
+		counted->all++;
+		counted->awaited += !task_reached(&role->status->tasks[i], status);
 	}
-	if (*all < (size_t)task_number) {
-		count += (size_t)task_number - *all;
-		*all = (size_t)task_number;
+	if (counted->all < (size_t)task_number) {
+		counted->awaited += (size_t)task_number - counted->all;
+		counted->all = (size_t)task_number;
 	}
-	return count;
+	return counted;
 }
 
 /* Whether a Task of it has had a Pod. */
@@ -49,33 +52,33 @@ static bool started(const struct role_status *role)
 	return false;
 }
 
-const struct role_status **role_statuses(const struct framework_spec *spec,
-					 const struct framework_attempt_status *attempt)
+struct depends_role *depends_roles(const struct framework_spec *spec, const struct framework_attempt_status *attempt)
 {
-	const struct role_status **statuses = mem_calloc(spec->role_count, sizeof(*statuses));
+	struct depends_role *roles = mem_calloc(spec->role_count, sizeof(*roles));
 
 	for (size_t r = 0; r < attempt->role_count; r++) {
 		int in_spec = framework_spec_find_role(spec, attempt->roles[r].name);
 
 		if (in_spec >= 0)
-			statuses[in_spec] = &attempt->roles[r];
+			roles[in_spec].status = &attempt->roles[r];
 	}
-	return statuses;
+	return roles;
 }
 
-const struct role_dependency *role_dependency_unmet(const struct framework_spec *framework,
-						    const struct role_status *const *statuses,
+const struct role_dependency *role_dependency_unmet(const struct framework_spec *framework, struct depends_role *roles,
 						    const struct task_role_spec *spec, const struct role_status *status,
-						    size_t *count, size_t *all)
+						    size_t *awaited, size_t *all)
 {
 	if (spec->depends_count == 0 || started(status))
 		return NULL;
 	for (size_t i = 0; i < spec->depends_count; i++) {
 		const struct role_dependency *dependency = &spec->depends_on[i];
-		const struct task_role_spec *role = &framework->roles[dependency->role];
+		const struct depends_count *counted = count(
+			&roles[dependency->role], framework->roles[dependency->role].task_number, dependency->status);
 
-		*count = awaited(statuses[dependency->role], role->task_number, dependency->status, all);
-		if (*count > 0)
+		*awaited = counted->awaited;
+		*all = counted->all;
+		if (*awaited > 0)
 			return dependency;
 	}
 	return NULL;

@@ -49,7 +49,7 @@ enum {
 };
 
 /* An entry of dependsOn: all Tasks of another TaskRole have come so far (CONTRACT.md §6). */
-enum depends_status { DEPENDS_RUNNING, DEPENDS_READY, DEPENDS_SUCCEEDED };
+enum depends_status { DEPENDS_RUNNING, DEPENDS_READY, DEPENDS_SUCCEEDED, DEPENDS_STATUSES };
 
 struct role_dependency {
 	size_t role; /* its place in the spec: before the TaskRole that depends on it */

@@ -14,7 +14,7 @@ static void report_waiting(struct reconcile *reconcile, struct role_work *work, 
 		   count, all);
 }
 
-static void look_at_role(struct reconcile *reconcile, const struct role_status *const *statuses, size_t r,
+static void look_at_role(struct reconcile *reconcile, struct depends_role *roles, size_t r,
 			 const struct task_role_spec *spec)
 {
 	struct framework *framework = reconcile->framework;
@@ -25,8 +25,8 @@ static void look_at_role(struct reconcile *reconcile, const struct role_status *
 
 	if (work->depends == DEPENDS_OVER)
 		return;
-	dependency = role_dependency_unmet(&framework->spec, statuses, spec, &framework->status.attempt.roles[r],
-					   &count, &all);
+	dependency = role_dependency_unmet(&framework->spec, roles, spec, &framework->status.attempt.roles[r], &count,
+					   &all);
 	if (dependency != NULL) {
 		work->depends = DEPENDS_WAITING;
 		report_waiting(reconcile, work, spec, dependency, count, all);
@@ -48,17 +48,17 @@ static void look_at_role(struct reconcile *reconcile, const struct role_status *
 void depends_sync(struct reconcile *reconcile)
 {
 	struct framework *framework = reconcile->framework;
-	cleanup_free const struct role_status **statuses = NULL;
+	cleanup_free struct depends_role *roles = NULL;
 
 	if (!framework->spec.has_dependencies || framework_completing(framework))
 		return;
-	statuses = role_statuses(&framework->spec, &framework->status.attempt);
+	roles = depends_roles(&framework->spec, &framework->status.attempt);
 	for (size_t r = 0; r < framework->status.attempt.role_count; r++) {
 		int in_spec = framework_spec_find_role(&framework->spec, framework->status.attempt.roles[r].name);
 
 		if (in_spec >= 0 && framework->spec.roles[in_spec].depends_count > 0 &&
 		    framework->roles[r].creation_pending > 0)
-			look_at_role(reconcile, statuses, r, &framework->spec.roles[in_spec]);
+			look_at_role(reconcile, roles, r, &framework->spec.roles[in_spec]);
 	}
 }
 

@@ -35,6 +35,7 @@ struct world {
 	struct failure_spec failures;
 	int64_t now_ms;
 	int64_t lease_ms;
+	int64_t request_ms;                 /* what a reconcile takes that sends one */
 	int requests;                       /* so far */
 	struct request calls[REQUESTS_MAX]; /* not answered yet, the oldest first */
 	size_t call_count;
@@ -58,6 +59,7 @@ static inline struct kube_call *world_request(void *context, const struct kube_r
 	};
 	world->call_count++;
 	world->requests++;
+	world->now_ms += world->request_ms;
 	snprintf(world->last, sizeof(world->last), "%s %s", call->line, call->body);
 	return NULL;
 }

@@ -47,6 +47,24 @@ static void write_times_are_noted(void **state)
 	assert_int_equal(store_time(&world->reconciler).write_ms, 0);
 }
 
+/* Few that take long must not keep back the pings, by which the lease goes on: then none of them would ever end. */
+static void slow_ones_one_after_the_other(void **state)
+{
+	static const char *const names[] = {"f", "g", "h"};
+	struct world *world = *state;
+
+	world_grant(world, SHARD);
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		show_framework(world, names[i], SHARD, 1);
+	world->lease_ms = 60 * 1000;
+	world->request_ms = 5000;
+	for (size_t i = 1; i <= ARRAY_LEN(names); i++) {
+		reconciler_run(&world->reconciler);
+		assert_int_equal(world->call_count, i);
+	}
+	world->request_ms = 0;
+}
+
 static void show_text(struct world *world, const char *text)
 {
 	assert_true(store_text(&world->reconciler, KIND_FRAMEWORK, SHARD, text, strlen(text)));
@@ -430,6 +448,7 @@ static void events_wait_for_the_answer(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(slow_ones_one_after_the_other, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(write_times_are_noted, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(completed_before_goes_last, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(conflicts_are_backed_off, world_set_up, world_tear_down),

@@ -1,4 +1,5 @@
 /* taskRoles[].dependsOn (CONTRACT.md §6.13 to §6.15): which Pods wait for which Tasks, and for how long. */
+#include "common/framework/depends.h"
 #include "tests/unit/sync_world.h"
 
 #define BEST_EFFORT ",'frameworkAttemptCompletionPolicy':{}"
@@ -317,6 +318,34 @@ static void test_refused(void **state)
 	}
 }
 
+/* However many entries name a TaskRole, its Tasks are counted once: thousands of Tasks, of TaskRoles and entries would
+ * otherwise take seconds. */
+static void test_counted_once(void **state)
+{
+	cleanup_json json_t *text = json_of("{'taskRoles':[{'name':'a','taskNumber':2},{'name':'b','taskNumber':1,"
+					    "'dependsOn':[{'taskRole':'a','status':'Running'}]}]}");
+	struct task_status tasks[2] = {{.state = STATE_RUNNING}, {.state = STATE_RUNNING}};
+	struct role_status statuses[] = {{.name = "a", .tasks = tasks, .task_count = 2}, {.name = "b"}};
+	const struct framework_attempt_status attempt = {.roles = statuses, .role_count = 2};
+	cleanup_free struct depends_role *roles = NULL, *later = NULL;
+	struct framework_spec spec;
+	struct error err;
+	size_t awaited;
+	size_t all;
+
+	(void)state;
+	assert_int_equal(framework_spec_parse(text, &spec, &err), 0);
+	roles = depends_roles(&spec, &attempt);
+	assert_non_null(role_dependency_unmet(&spec, roles, &spec.roles[1], &statuses[1], &awaited, &all));
+	assert_int_equal(awaited, 2);
+	assert_int_equal(all, 2);
+	tasks[0].run_time = tasks[1].run_time = 1;
+	assert_non_null(role_dependency_unmet(&spec, roles, &spec.roles[1], &statuses[1], &awaited, &all));
+	later = depends_roles(&spec, &attempt);
+	assert_null(role_dependency_unmet(&spec, later, &spec.roles[1], &statuses[1], &awaited, &all));
+	framework_spec_free(&spec);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -326,6 +355,7 @@ int main(void)
 		cmocka_unit_test(test_few_tasks),       cmocka_unit_test(test_scaled_while_held),
 		cmocka_unit_test(test_persisted_first), cmocka_unit_test(test_ends_while_it_waits),
 		cmocka_unit_test(test_depends_later),   cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_counted_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
