@@ -9,6 +9,8 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 
+enum { UUID_SHOWN = 8 };
+
 void debug_write_shards(struct buf *out, const struct shard_set *set)
 {
 	const char *comma = "";
@@ -80,6 +82,12 @@ static void describe_pid(const struct debug_view *view, json_t *object, const ch
 		}
 }
 
+/* Whoever knows all of it, and has a reconciler's key, can claim shards in the member's name. */
+static void set_uuid(json_t *object, const char *uuid)
+{
+	json_object_set_new(object, "uuid", json_stringn(uuid, strnlen(uuid, UUID_SHOWN)));
+}
+
 static json_t *describe_member(const struct debug_view *view, size_t index)
 {
 	json_t *object = json_object();
@@ -87,7 +95,7 @@ static json_t *describe_member(const struct debug_view *view, size_t index)
 
 	shard_table_view_member(router_shards(view->router), index, view->now_ms, &member);
 	json_object_set_new(object, "name", json_string(member.name));
-	json_object_set_new(object, "uuid", json_string(member.uuid));
+	set_uuid(object, member.uuid);
 	describe_pid(view, object, member.name);
 	json_object_set_new(object, "state",
 			    json_string(member.leaving   ? "leaving"
@@ -118,7 +126,7 @@ static void add_peer(void *arg, const struct router_peer_view *peer)
 	if (peer->role == BUS_ROLE_BARRIER) {
 		object = json_object();
 		json_object_set_new(object, "name", json_string(peer->name));
-		json_object_set_new(object, "uuid", json_string(peer->uuid));
+		set_uuid(object, peer->uuid);
 		set_seconds(object, "receivedSecondsAgo", peers->view->now_ms - peer->received_ms);
 		json_array_append_new(peers->barriers, object);
 	} else {
@@ -126,7 +134,7 @@ static void add_peer(void *arg, const struct router_peer_view *peer)
 		json_t *member;
 
 		json_array_foreach(peers->members, i, member)
-			if (strcmp(json_str(member, "uuid"), peer->uuid) == 0)
+			if (strcmp(json_str(member, "name"), peer->name) == 0)
 				object = member;
 		if (object == NULL)
 			return;
