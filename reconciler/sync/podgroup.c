@@ -167,6 +167,7 @@ static void add_former_names(const struct framework *framework, struct requests 
 static void write_resources(const struct framework *framework, int64_t members, struct buf *out)
 {
 	cleanup_json json_t *spec = json_parse(framework->spec_text, strlen(framework->spec_text), NULL);
+	const json_t *roles = json_object_get(spec, "taskRoles");
 	struct requests sum = {0};
 
 	add_former_names(framework, &sum);
@@ -174,15 +175,16 @@ static void write_resources(const struct framework *framework, int64_t members, 
 		int in_spec = framework_spec_find_role(&framework->spec, framework->status.attempt.roles[r].name);
 		int64_t count = role_members(framework, r);
 		struct requests own = {0};
+		cleanup_json json_t *pod = NULL;
 
 		if (in_spec < 0)
 			continue;
 		if (count > members)
 			count = members;
 		members -= count;
-		requests_of_pod(json_path(json_array_get(json_object_get(spec, "taskRoles"), (size_t)in_spec), "task",
-					  "pod", "spec", NULL),
-				&own);
+		pod = pod_template_of_role(framework, (size_t)in_spec,
+					   json_path(json_array_get(roles, (size_t)in_spec), "task", "pod", NULL));
+		requests_of_pod(json_object_get(pod, "spec"), &own);
 		requests_add(&sum, &own, count);
 		requests_free(&own);
 	}

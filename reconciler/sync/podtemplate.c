@@ -110,8 +110,9 @@ static const struct identity *placeholder_at(const char *text, size_t len, size_
 	return NULL;
 }
 
-/* A string with its placeholders replaced, quotes included. */
-static void put_string(struct pod_template *template, const char *text, size_t len)
+/* A string with its placeholders replaced, quotes included. keep_holes: those whose values differ from Task to Task
+ * stay. */
+static void put_string(struct pod_template *template, const char *text, size_t len, bool keep_holes)
 {
 	const char *end = text + len;
 	const char *at = text;
@@ -121,7 +122,7 @@ static void put_string(struct pod_template *template, const char *text, size_t l
 		size_t size;
 		const struct identity *identity = placeholder_at(at, (size_t)(end - at), &size);
 
-		if (identity == NULL) {
+		if (identity == NULL || (keep_holes && identity->hole >= 0)) {
 			at++;
 			continue;
 		}
@@ -139,7 +140,7 @@ static void put_value(struct pod_template *template, json_t *value);
 static void put_member_name(struct pod_template *template, const char *name)
 {
 	buf_json_next(&template->text);
-	put_string(template, name, strlen(name));
+	put_string(template, name, strlen(name), template->keep_name_holes);
 	buf_putc(&template->text, ':');
 }
 
@@ -163,7 +164,7 @@ static void put_value(struct pod_template *template, json_t *value)
 	json_t *member;
 
 	if (json_is_string(value)) {
-		put_string(template, json_string_value(value), json_string_length(value));
+		put_string(template, json_string_value(value), json_string_length(value), false);
 	} else if (json_is_array(value)) {
 		put_array(template, value);
 	} else if (json_is_object(value)) {
@@ -304,6 +305,22 @@ static bool is_replaced(const struct pod_template *template, const char *name, c
 	return strcmp(name, "schedulingGroup") == 0 && template->gang == GANG_KUBERNETES;
 }
 
+static bool is_one_of(const char *name, const char *const *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
+/* Whether the Pod's requests are in this member of its spec. */
+static bool has_requests(const char *name)
+{
+	static const char *const names[] = {"containers", "initContainers", "overhead", "resources"};
+
+	return is_one_of(name, names, ARRAY_LEN(names));
+}
+
 static void put_spec(struct pod_template *template, json_t *spec)
 {
 	cleanup_json json_t *affinity = NULL;
@@ -325,7 +342,9 @@ static void put_spec(struct pod_template *template, json_t *spec)
 			continue;
 		if (is_replaced(template, name, member))
 			continue;
+		template->keep_name_holes = template->counted;
 		put_member_name(template, name);
+		template->keep_name_holes = has_requests(name) && template->counted;
 		if ((strcmp(name, "containers") != 0 && strcmp(name, "initContainers") != 0) ||
 		    !json_is_array(member)) {
 			put_value(template, member);
@@ -339,6 +358,7 @@ static void put_spec(struct pod_template *template, json_t *spec)
 		}
 		buf_putc(&template->text, ']');
 	}
+	template->keep_name_holes = false;
 	put_names(template, spec);
 	put_gang(template, spec);
 	if (affinity != NULL) {
@@ -349,14 +369,6 @@ static void put_spec(struct pod_template *template, json_t *spec)
 }
 
 /* ---- metadata ---- */
-
-static bool is_own_name(const char *name, const char *const *own, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (strcmp(name, own[i]) == 0)
-			return true;
-	return false;
-}
 
 /* The user's map with our names in it, ours winning. */
 static void put_map(struct pod_template *template, const char *key, json_t *map, const char *const *own, size_t count)
@@ -372,7 +384,7 @@ static void put_map(struct pod_template *template, const char *key, json_t *map,
 	}
 	buf_putc(out, '{');
 	json_object_foreach(map, name, member) {
-		if (is_own_name(name, own, count))
+		if (is_one_of(name, own, count))
 			continue;
 		put_member_name(template, name);
 		put_value(template, member);
@@ -438,7 +450,7 @@ static void put_metadata(struct pod_template *template, json_t *metadata)
 		labels[label_count++] = COSCHEDULING_GROUP;
 	buf_putc(out, '{');
 	json_object_foreach(metadata, name, member) {
-		if (is_own_name(name, ours, ARRAY_LEN(ours)))
+		if (is_one_of(name, ours, ARRAY_LEN(ours)))
 			continue;
 		put_member_name(template, name);
 		put_value(template, member);
@@ -453,17 +465,70 @@ static void put_metadata(struct pod_template *template, json_t *metadata)
 	buf_putc(out, '}');
 }
 
-/* ---- compiling and filling ---- */
+/* ---- the template that others count ---- */
 
-static struct pod_template *compile(const struct framework *framework, size_t role, json_t *pod)
+/* The string with the placeholders replaced that have one value for the TaskRole. */
+static json_t *string_of_role(struct pod_template *template, const char *text, size_t len)
 {
-	struct pod_template *template = mem_calloc(1, sizeof(*template));
-	struct distributed_env env;
+	buf_clear(&template->text);
+	put_string(template, text, len, true);
+	return json_parse(template->text.data, template->text.len, NULL);
+}
 
+static json_t *value_of_role(struct pod_template *template, json_t *value)
+{
+	const char *name;
+	size_t i;
+	json_t *member;
+	json_t *out;
+
+	if (json_is_string(value))
+		return string_of_role(template, json_string_value(value), json_string_length(value));
+	if (json_is_array(value)) {
+		out = json_array();
+		json_array_foreach(value, i, member)
+			json_array_append_new(out, value_of_role(template, member));
+		return out;
+	}
+	if (!json_is_object(value))
+		return json_incref(value);
+	out = json_object();
+	json_object_foreach(value, name, member) { /* of members that get the same name, the last one counts */
+		cleanup_json json_t *own = string_of_role(template, name, strlen(name));
+
+		json_object_set_new(out, json_string_value(own), value_of_role(template, member));
+	}
+	return out;
+}
+
+static void describe_role(struct pod_template *template, const struct framework *framework, size_t role)
+{
 	template->ns = framework->ns;
 	template->framework_name = framework->name;
 	template->framework_uid = framework->uid;
 	template->role_name = framework->spec.roles[role].name;
+}
+
+json_t *pod_template_of_role(const struct framework *framework, size_t role, json_t *pod)
+{
+	struct pod_template template = {0};
+	json_t *out;
+
+	describe_role(&template, framework, role);
+	out = value_of_role(&template, pod);
+	buf_free(&template.text);
+	return out;
+}
+
+/* ---- compiling and filling ---- */
+
+static struct pod_template *compile(const struct framework *framework, size_t role, json_t *pod, bool counted)
+{
+	struct pod_template *template = mem_calloc(1, sizeof(*template));
+	struct distributed_env env;
+
+	describe_role(template, framework, role);
+	template->counted = counted;
 	template->ready_wanted = framework->spec.roles[role].ready_wanted;
 	template->exclusive_key = framework->spec.exclusive_key;
 	template->gang = framework->status.attempt.gang;
@@ -489,12 +554,15 @@ void pod_templates_compile(struct framework *framework)
 	struct error err;
 	cleanup_json json_t *spec = json_parse(framework->spec_text, strlen(framework->spec_text), &err);
 	json_t *roles = json_object_get(spec, "taskRoles");
+	bool counted = framework->status.admission != NULL || framework->status.attempt.gang != GANG_NONE;
 
 	framework->templates = mem_calloc(framework->spec.role_count, sizeof(struct pod_template *));
 	for (size_t r = 0; r < framework->spec.role_count; r++) {
+		json_t *own = json_path(json_array_get(roles, r), "task", "pod", NULL);
+		cleanup_json json_t *asked = counted ? pod_template_of_role(framework, r, own) : json_incref(own);
 		cleanup_json json_t *pod = admission_pod(framework->status.admission, framework->spec.roles[r].name,
-							 json_path(json_array_get(roles, r), "task", "pod", NULL));
+							 asked);
 
-		framework->templates[r] = compile(framework, r, pod);
+		framework->templates[r] = compile(framework, r, pod, counted);
 	}
 }

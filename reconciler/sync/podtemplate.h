@@ -17,6 +17,11 @@ enum { POD_BODY_MAX = 3 * 1024 * 1024 }; /* the API server's limit of a request 
 /* Frees the compiled templates: the spec has changed, no Task is pending, or the attempt is completing. */
 void pod_templates_free(struct framework *framework);
 
+/* The template `pod` (NULL: none) of a TaskRole, with the placeholders replaced that have one value for all its Tasks,
+ * in values and names of members: what a Workload or a PodGroup counts, and what the Pods are made of then (CONTRACT.md
+ * §4.20). The caller frees. */
+json_t *pod_template_of_role(const struct framework *framework, size_t role, json_t *pod);
+
 /* admission.c: the template `pod` of a TaskRole (NULL: none) with what status.admission (NULL: nothing) adds to it. The
  * caller frees. */
 json_t *admission_pod(const json_t *admission, const char *role, json_t *pod);

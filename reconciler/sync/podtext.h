@@ -33,6 +33,8 @@ struct pod_template {
 	const char *framework_uid;
 	const char *role_name;
 	bool ready_wanted;
+	bool counted;                      /* a Workload or a PodGroup has its requests (CONTRACT.md §4.20) */
+	bool keep_name_holes;              /* names of members keep the placeholders that differ from Task to Task */
 	const char *exclusive_key;         /* NULL: others may run beside it */
 	enum gang_scheduler gang;          /* of the attempt, during compilation */
 	const char *subdomain;             /* NULL: spec.network gives the Pods no names */

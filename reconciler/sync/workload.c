@@ -9,6 +9,7 @@
 #include "common/base/mem.h"
 #include "reconciler/sync/kueue.h"
 #include "reconciler/sync/owned_kind.h"
+#include "reconciler/sync/podtemplate.h"
 
 /* FNV-1a, 64 bits. */
 static const uint64_t HASH_BASIS = 14695981039346656037ULL;
@@ -84,10 +85,13 @@ static json_t *pod_sets_of(const struct framework *framework)
 	cleanup_json json_t *spec = read_spec(framework);
 	json_t *pod_sets = json_array();
 
-	for (size_t r = 0; r < framework->spec.role_count; r++)
+	for (size_t r = 0; r < framework->spec.role_count; r++) {
+		cleanup_json json_t *pod = pod_template_of_role(framework, r, pod_of(spec, r));
+
 		json_array_append_new(pod_sets, json_pack("{s:s,s:i,s:o}", "name", framework->spec.roles[r].name,
 							  "count", (int)framework->spec.roles[r].task_number,
-							  "template", template_of(pod_of(spec, r))));
+							  "template", template_of(pod)));
+	}
 	return pod_sets;
 }
 

@@ -289,6 +289,24 @@ static void test_resources_of_former_role(void **state)
 #undef NEEDS
 }
 
+/* minResources counts what the Pods request after their placeholders are replaced, and they request nothing else. */
+static void test_placeholders(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin(&w,
+		    "{'gang':{'scheduler':'Volcano'},'taskRoles':[{'name':'s','taskNumber':2,'task':{'pod':{'spec':{"
+		    "'containers':[{'resource{{FC_TASKROLE_NAME}}':{'requests':{'cpu':'1','x.com/{{FC_FRAMEWORK_NAME}}'"
+		    ":3,'x.com/y{{FC_TASK_INDEX}}':1}}}]}}}}]}");
+	world_settle(&w);
+	assert_json(json_at(group(&w, "f-0"), "spec.minResources"),
+		    "{'cpu':'2','x.com/f':'6','x.com/y{{FC_TASK_INDEX}}':'2'}");
+	assert_json(json_at(world_pod(&w, "f-s-1"), "spec.containers.0.resources.requests"),
+		    "{'cpu':'1','x.com/f':3,'x.com/y{{FC_TASK_INDEX}}':1}");
+	world_end(&w);
+}
+
 /* Each attempt has its own. */
 static void test_new_attempt(void **state)
 {
@@ -466,6 +484,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_made_first),
 		cmocka_unit_test(test_of_each_scheduler),
+		cmocka_unit_test(test_placeholders),
 		cmocka_unit_test(test_uid_of_a_status),
 		cmocka_unit_test(test_not_asked_for),
 		cmocka_unit_test(test_follows_completion),
