@@ -1,6 +1,7 @@
 /* The Workload as Kueue reads it: its request, and the reports in its status (CONTRACT.md §21); see kueue.h and
  * owned_kind.h. */
-#include <inttypes.h>
+#include <gnutls/crypto.h>
+#include <gnutls/gnutls.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,9 +12,7 @@
 #include "reconciler/sync/owned_kind.h"
 #include "reconciler/sync/podtemplate.h"
 
-/* FNV-1a, 64 bits. */
-static const uint64_t HASH_BASIS = 14695981039346656037ULL;
-static const uint64_t HASH_PRIME = 1099511628211ULL;
+enum { DIGEST_SIZE = 32 }; /* of SHA-256 */
 
 /* ---- what it asks for ---- */
 
@@ -25,43 +24,6 @@ static json_t *read_spec(const struct framework *framework)
 static json_t *pod_of(const json_t *spec, size_t role)
 {
 	return json_path(json_array_get(json_object_get(spec, "taskRoles"), role), "task", "pod", NULL);
-}
-
-static int hash_bytes(const char *data, size_t len, void *hash_at)
-{
-	uint64_t *hash = hash_at;
-
-	for (size_t i = 0; i < len; i++)
-		*hash = (*hash ^ (unsigned char)data[i]) * HASH_PRIME;
-	return 0;
-}
-
-/* The bytes of the text and a zero. */
-static void hash_text(uint64_t *hash, const char *text)
-{
-	hash_bytes(text, strlen(text) + 1, hash);
-}
-
-/* The input of this hash must not change from one release to the next: another value evicts running Frameworks. */
-char *kueue_request(const struct framework *framework)
-{
-	cleanup_json json_t *spec = read_spec(framework);
-	uint64_t hash = HASH_BASIS;
-
-	hash_text(&hash, framework->kueue.queue);
-	hash_text(&hash, framework->kueue.priority_class == NULL ? "" : framework->kueue.priority_class);
-	for (size_t r = 0; r < framework->spec.role_count; r++) {
-		const json_t *pod = pod_of(spec, r);
-		cleanup_free char *count = mem_printf("%d", (int)framework->spec.roles[r].task_number);
-
-		hash_text(&hash, framework->spec.roles[r].name);
-		hash_text(&hash, count);
-		json_dump_callback(pod, hash_bytes, &hash, JSON_SORT_KEYS | JSON_COMPACT | JSON_ENCODE_ANY);
-		hash_text(&hash, "");
-	}
-	if (framework->spec.active_deadline_sec == 0)
-		return mem_printf("%016" PRIx64, hash);
-	return mem_printf("%016" PRIx64 "/%d", hash, (int)framework->spec.active_deadline_sec);
 }
 
 /* Labels, annotations and spec: a podSet's template has nothing else. */
@@ -93,6 +55,32 @@ static json_t *pod_sets_of(const struct framework *framework)
 							  "template", template_of(pod)));
 	}
 	return pod_sets;
+}
+
+static int append_bytes(const char *data, size_t len, void *text)
+{
+	buf_append(text, data, len);
+	return 0;
+}
+
+/* A hash without known collisions: with one, a user could exchange the template of an admitted Framework. Its input
+ * must not change from one release to the next: another value evicts running Frameworks. */
+char *kueue_request(const struct framework *framework)
+{
+	cleanup_json json_t *asked = json_pack("{s:s,s:s?,s:o}", "queue", framework->kueue.queue, "priorityClass",
+					       framework->kueue.priority_class, "podSets", pod_sets_of(framework));
+	cleanup_buf struct buf text = {0};
+	unsigned char digest[DIGEST_SIZE];
+	struct buf out = {0};
+
+	json_dump_callback(asked, append_bytes, &text, JSON_SORT_KEYS | JSON_COMPACT);
+	if (gnutls_hash_fast(GNUTLS_DIG_SHA256, text.data, text.len, digest) < 0)
+		abort(); /* SHA-256 is always there */
+	for (size_t i = 0; i < DIGEST_SIZE; i++)
+		buf_printf(&out, "%02x", digest[i]);
+	if (framework->spec.active_deadline_sec > 0)
+		buf_printf(&out, "/%d", (int)framework->spec.active_deadline_sec);
+	return buf_steal(&out);
 }
 
 static void add_priority(const struct framework *framework, bool beta2, json_t *spec)

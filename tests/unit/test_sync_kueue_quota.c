@@ -1,4 +1,4 @@
-/* The quota that a Framework in a queue asks for is what its Pods request (CONTRACT.md §4.20, §21.2): no
+/* The quota that a Framework in a queue asks for is what its Pods request (CONTRACT.md §4.20, §21.2, §21.4): no
  * placeholder in the template hides a request from its Workload. */
 #include "tests/unit/kueue_world.h"
 
@@ -129,6 +129,25 @@ static void test_placeholders_without_queue(void **state)
 	world_end(&w);
 }
 
+static const char *request(struct world *w)
+{
+	return json_str(json_at(workload(w), "metadata.annotations"), "FC_WORKLOAD_REQUEST");
+}
+
+/* The same from release to release, or Frameworks that run are evicted: the SHA-256 of the JSON as 21.4 has it. */
+static void test_request(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin(&w, "", "", ",'activeDeadlineSec':600");
+	world_settle(&w);
+	/* {"podSets":[{"count":2,"name":"a","template":{"metadata":{},"spec":{"containers":[{"name":"c"}]}}}],
+	 * "priorityClass":null,"queue":"team"} without the line end */
+	assert_string_equal(request(&w), "17e4ec48377117550a5be7e0bac1b8ac4c7ea5bd7c10d3a98b5eed8a87697957/600");
+	world_end(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -137,6 +156,7 @@ int main(void)
 		cmocka_unit_test(test_flavor),
 		cmocka_unit_test(test_placeholders_of_tasks),
 		cmocka_unit_test(test_placeholders_without_queue),
+		cmocka_unit_test(test_request),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
