@@ -193,6 +193,7 @@ static int check_completed(const json_t *object, struct error *err)
 static int run(struct cli *cli, struct retry *retry, struct error *err)
 {
 	const struct options *options = &cli->options;
+	const char *subdomain = json_str(json_path(retry->old, "spec", "network", NULL), "subdomain");
 	cleanup_free char *done = NULL;
 	int code = check_controller(retry->old, err);
 
@@ -210,6 +211,12 @@ static int run(struct cli *cli, struct retry *retry, struct error *err)
 		return code;
 	done = mem_printf("created, as Framework %s once more", retry->from);
 	show_done(cli, retry->created, done);
+	if (subdomain != NULL && !options->replace)
+		cli_note(cli,
+			 "it waits for the Service %s, which Framework %s has until it is deleted: delete that "
+			 "Framework, or "
+			 "set another spec.network.subdomain",
+			 subdomain, retry->from);
 	return 0;
 }
 

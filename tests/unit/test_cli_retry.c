@@ -4,9 +4,11 @@
 
 #include "tests/unit/cli_commands.h"
 
-#define OLD                                                                                                           \
+#define OLD_OF(network)                                                                                               \
 	"{'apiVersion':'frameworkcontroller.microsoft.com/v1','kind':'Framework','metadata':{'name':'f','namespace':" \
-	"'ns','uid':'u'},'spec':{'description':'keep me','network':{},'taskRoles':[]},'status':{'state':'Completed'}}"
+	"'ns','uid':'u'},'spec':{'description':'keep me','network':{" network                                         \
+	"},'taskRoles':[]},'status':{'state':'Completed'}}"
+#define OLD OLD_OF("")
 #define GONE "{'kind':'Status','status':'Failure','reason':'NotFound','code':404,'message':'not found'}"
 #define TAKEN "{'kind':'Status','status':'Failure','reason':'AlreadyExists','code':409,'message':'already exists'}"
 #define DENIED "{'kind':'Status','status':'Failure','reason':'Forbidden','code':403,'message':'denied'}"
@@ -29,8 +31,9 @@ static struct {
 	int dry_status;    /* of the dry run */
 	json_t *made;
 	bool deleted;
-	int posts; /* without dry runs */
-	bool safe; /* when the creation came, f was gone, and the user had been told of a file with its spec */
+	bool subdomain; /* f has one in its spec */
+	int posts;      /* without dry runs */
+	bool safe;      /* when the creation came, f was gone, and the user had been told of a file with its spec */
 } server;
 
 static char directory[TEMP_PATH_SIZE];
@@ -130,7 +133,7 @@ static void serve_get(struct http_conn *conn)
 		      server.deleted ? "{'metadata':{'resourceVersion':'9'},'items':[]}"
 				     : "{'metadata':{'resourceVersion':'9'},'items':[" OLD "]}");
 	else if (strcmp(name, "f") == 0 && !server.deleted)
-		reply(conn, 200, OLD);
+		reply(conn, 200, server.subdomain ? OLD_OF("'subdomain':'s'") : OLD);
 	else if (!is_taken(name))
 		reply(conn, 404, GONE);
 	else if (is_others(name))
@@ -217,6 +220,20 @@ static void test_next_name(void **state)
 		server.taken = rows[i].taken;
 		check(&rows[i].expected, NULL, NULL);
 	}
+}
+
+/* The old Framework still has the Service that the new one needs. */
+static void test_same_service(void **state)
+{
+	static const struct expected waits = {
+		CLI_DONE, 1,    "fr1", "it waits for the Service s, which Framework f has until it is deleted",
+		false,    false};
+
+	(void)state;
+	memset(&server, 0, sizeof(server));
+	server.taken = " ";
+	server.subdomain = true;
+	check(&waits, NULL, NULL);
 }
 
 static void test_named(void **state)
@@ -320,10 +337,8 @@ static int leave(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_next_name),
-		cmocka_unit_test(test_named),
-		cmocka_unit_test(test_replace),
-		cmocka_unit_test(test_no_copy),
+		cmocka_unit_test(test_next_name), cmocka_unit_test(test_same_service), cmocka_unit_test(test_named),
+		cmocka_unit_test(test_replace),   cmocka_unit_test(test_no_copy),
 	};
 
 	signal(SIGPIPE, SIG_IGN);
