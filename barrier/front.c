@@ -36,7 +36,6 @@ struct front {
 	struct access *access;
 	struct readiness *readiness;
 	struct wait_groups *groups;
-	size_t max_waiters;
 	bool closed;
 };
 
@@ -137,15 +136,6 @@ static const char *bearer_token(const struct serve_request *request)
 
 /* ---- access ------------------------------------------------------------------------------------------------------ */
 
-static bool is_full(const struct front *front, struct serve_request *request)
-{
-	if (wait_groups_counters(front->groups)->waiting < front->max_waiters)
-		return false;
-	serve_request_fail(request, 429, AWAY_RETRY_SEC, "%zu requests wait already, the limit of this server",
-			   front->max_waiters);
-	return true;
-}
-
 /* Much may have changed while access was checked. */
 static void add_waiter(struct front *front, const struct question *question)
 {
@@ -155,8 +145,6 @@ static void add_waiter(struct front *front, const struct question *question)
 		serve_request_fail(question->request, 503, AWAY_RETRY_SEC, "this server is shutting down: try again");
 		return;
 	}
-	if (is_full(front, question->request))
-		return;
 	serve_request_vouch(question->request);
 	wait_groups_add(front->groups, question->request, question->ns, question->name, question->uid,
 			left_ms > 0 ? left_ms : 0);
@@ -244,7 +232,7 @@ static void on_request(void *arg, struct serve_request *request)
 		serve_request_fail(request, 503, AWAY_RETRY_SEC, "this server is shutting down: try again");
 	else if (!readiness_admits(front->readiness))
 		serve_request_fail(request, 503, AWAY_RETRY_SEC, "the view of the cluster is not up to date");
-	else if (is_full(front, request))
+	else if (wait_groups_refuse(front->groups, request, question.ns))
 		return;
 	else if (front->access != NULL)
 		check_access(front, &question, token);
@@ -253,14 +241,13 @@ static void on_request(void *arg, struct serve_request *request)
 }
 
 struct front *front_new(struct serve *serve, struct access *access, struct readiness *readiness,
-			struct wait_groups *groups, size_t max_waiters)
+			struct wait_groups *groups)
 {
 	struct front *front = mem_calloc(1, sizeof(*front));
 
 	front->access = access;
 	front->readiness = readiness;
 	front->groups = groups;
-	front->max_waiters = max_waiters;
 	serve_mount(serve, PATH_PREFIX, on_request, front);
 	return front;
 }

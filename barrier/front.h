@@ -10,7 +10,7 @@
  *   404  the Framework does not exist, or its uid is not U
  *   405  the method is not GET
  *   413, 414, 431  the request is too long
- *   429  too many requests wait already
+ *   429  too many requests wait already, and no namespace has two more than this one
  *   503  the server is not synced or shuts down, or the API server does not answer
  *
  * Failures are Kubernetes Status objects. 429 and 503 carry Retry-After; the client then asks the API server. */
@@ -28,10 +28,10 @@
 
 struct front;
 
-/* access: NULL accepts every request. max_waiters: limit for all Frameworks; requests whose access is being checked do
- * not count. Free the server first (it reports clients that left), then the client, then front and its arguments. */
+/* access: NULL accepts every request. Requests whose access is being checked are no waiters yet. Free the server first
+ * (it reports clients that left), then the client, then front and its arguments. */
 struct front *front_new(struct serve *serve, struct access *access, struct readiness *readiness,
-			struct wait_groups *groups, size_t max_waiters);
+			struct wait_groups *groups);
 void front_free(struct front *front);
 /* Answers all waiting and all later requests with 503. */
 void front_close(struct front *front);

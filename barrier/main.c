@@ -343,8 +343,7 @@ static int start_serving(struct barrier *barrier, const struct barrier_options *
 	health_options.counted = barrier->serve;
 	if (process_serve(barrier->loop, &options->flags, &health_options, &barrier->health, err) < 0)
 		return -1;
-	barrier->front = front_new(barrier->serve, barrier->access, barrier->readiness, barrier->groups,
-				   (size_t)options->max_waiters);
+	barrier->front = front_new(barrier->serve, barrier->access, barrier->readiness, barrier->groups);
 	log_info("listening on %s%s", serve_address(barrier->serve),
 		 options->no_auth ? ", accepting requests without a token: for development only" : "");
 	return 0;
@@ -364,7 +363,7 @@ static int start(struct barrier *barrier, const struct barrier_options *options,
 		return -1;
 	barrier->readiness = readiness_new(&readiness_handler, barrier);
 	barrier->groups = wait_groups_new(barrier->loop, barrier->client, barrier->readiness,
-					  (size_t)options->max_waiters_per_framework);
+					  (size_t)options->max_waiters, (size_t)options->max_waiters_per_framework);
 	if (!options->no_auth)
 		barrier->access = access_new(barrier->loop, barrier->client, ACCESS_ENTRIES);
 	barrier->bus = bus_client_new(barrier->loop, process_bus(&options->flags, &barrier->config),

@@ -19,6 +19,8 @@ struct serve_request *waiter_take(struct waiter *waiter)
 	ev_timer_stop(group->all->loop, &waiter->timer);
 	DL_DELETE(group->waiters, waiter);
 	group->count--;
+	DL_DELETE2(group->share->waiters, waiter, prev_of_share, next_of_share);
+	group->share->count--;
 	group->all->counters.waiting--;
 	free(waiter);
 	return request;
@@ -42,6 +44,16 @@ void waiter_answer_away(struct waiter *waiter, const char *why)
 {
 	waiter->group->all->counters.sent_away++;
 	serve_request_fail(waiter_take(waiter), 503, AWAY_RETRY_SEC, "%s", why);
+}
+
+void waiter_answer_displaced(struct waiter *waiter)
+{
+	struct wait_groups *groups = waiter->group->all;
+
+	groups->counters.sent_away++;
+	serve_request_fail(waiter_take(waiter), 429, AWAY_RETRY_SEC,
+			   "%zu requests wait, the limit of this server, and no namespace has more than this one",
+			   groups->max_waiters);
 }
 
 void waiter_answer_waiting(struct waiter *waiter, int64_t ready, int64_t total, const char *missing)

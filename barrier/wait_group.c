@@ -3,7 +3,8 @@
  * A group reads its Framework when the cache says that the gang is complete. It also reads a Framework that the cache
  * does not contain or has not counted, for the waiters that arrived since the last read, and polls one that the watcher
  * does not stream. A group has one read in flight at a time. Its answer decides for the waiters that arrived before it
- * was sent. */
+ * was sent. Reads that clients can cause at will (of unknown names, or again of the same version) are few at a time for
+ * each namespace, and wait for the rate limit. */
 #include "barrier/wait_internal.h"
 
 #include <ev.h>
@@ -49,15 +50,25 @@ static struct wait_group *group_find(const struct wait_groups *groups, const cha
 
 static void leave_queue(struct wait_group *group)
 {
-	if (!group->queued)
+	if (group->queue == NULL)
 		return;
-	group->queued = false;
-	DL_DELETE2(group->all->queue, group, prev_queued, next_queued);
+	DL_DELETE2(*group->queue, group, prev_queued, next_queued);
+	group->queue = NULL;
+}
+
+static void join_queue(struct wait_group *group, struct wait_group **queue)
+{
+	if (group->queue == queue)
+		return;
+	leave_queue(group);
+	group->queue = queue;
+	DL_APPEND2(*queue, group, prev_queued, next_queued);
 }
 
 static void group_free(struct wait_group *group)
 {
 	leave_queue(group);
+	wait_share_leave(group);
 	HASH_DEL(group->all->by_key, group);
 	ev_timer_stop(group->all->loop, &group->again);
 	group->all->counters.frameworks--;
@@ -102,6 +113,7 @@ static struct wait_group *group_get(struct wait_groups *groups, const char *ns, 
 	ev_init(&group->again, on_again);
 	group->again.data = group;
 	HASH_ADD_KEYPTR(hh, groups->by_key, group->key, strlen(group->key), group);
+	wait_share_join(group, ns);
 	groups->counters.frameworks++;
 	return group;
 }
@@ -253,12 +265,35 @@ static void read_next(struct wait_groups *groups)
 	}
 }
 
+static bool may_share(const struct wait_group *group)
+{
+	return group->share->reads < WAIT_GROUP_READS_PER_NAMESPACE;
+}
+
+/* The group's read no longer counts for its namespace: others of the namespace have their turn. */
+static void release_share(struct wait_group *group)
+{
+	struct wait_share *share = group->share;
+
+	if (!group->shared)
+		return;
+	group->shared = false;
+	share->reads--;
+	while (share->queue != NULL && may_share(share->queue)) {
+		struct wait_group *next = share->queue;
+
+		group_consider(next); /* takes it out of the queue */
+		group_release(next);
+	}
+}
+
 static void on_read(void *arg, const struct kube_answer *answer)
 {
 	struct wait_group *group = arg;
 	struct wait_groups *groups = group->all;
 	struct error err;
 
+	release_share(group);
 	group->read = NULL;
 	groups->places_taken -= group->places_taken;
 	group->places_taken = 0;
@@ -299,8 +334,7 @@ static bool on_read_sent(void *arg, int64_t *timeout_ms)
 	return true;
 }
 
-/* The first read of a gang that is complete waits behind no reviews: its Pods had many writes. Reads that clients can
- * cause at will (of unknown names, or again of the same version) wait for the rate limit. */
+/* exempt: the first read of a gang that is complete waits behind no reviews: its Pods had many writes. */
 static void start_read(struct wait_group *group, bool exempt)
 {
 	const char *slash = strchr(group->key, '/');
@@ -314,12 +348,16 @@ static void start_read(struct wait_group *group, bool exempt)
 		.before_send = on_read_sent,
 	};
 
+	leave_queue(group);
 	ev_timer_stop(group->all->loop, &group->again);
 	group->read_number = 0;
 	group->must_read = false;
 	group->polls = false;
+	group->shared = !exempt;
 	if (exempt)
 		take_places(group);
+	else
+		group->share->reads++;
 	group->all->counters.reads++;
 	group->read = kube_client_call(group->all->client, &request, on_read, group);
 }
@@ -340,19 +378,21 @@ static void group_consider(struct wait_group *group)
 		leave_queue(group);
 		if (group->read == NULL)
 			answer_all_expired(group);
-	} else if (!complete || (first && has_room(group))) {
-		leave_queue(group);
-		start_read(group, complete && readiness_claim(groups->readiness, group->key));
-	} else if (!group->queued) {
-		group->queued = true;
-		DL_APPEND2(groups->queue, group, prev_queued, next_queued);
+	} else if (complete && !(first && has_room(group))) {
+		join_queue(group, &groups->queue);
+	} else if (complete && readiness_claim(groups->readiness, group->key)) {
+		start_read(group, true);
+	} else if (may_share(group)) {
+		start_read(group, false);
+	} else {
+		join_queue(group, &group->share->queue);
 	}
 }
 
 /* ---- who comes and goes ------------------------------------------------------------------------------------------ */
 
 struct wait_groups *wait_groups_new(struct ev_loop *loop, struct kube_client *client, struct readiness *readiness,
-				    size_t max_waiters)
+				    size_t max_waiters, size_t max_of_group)
 {
 	struct wait_groups *groups = mem_calloc(1, sizeof(*groups));
 
@@ -360,6 +400,7 @@ struct wait_groups *wait_groups_new(struct ev_loop *loop, struct kube_client *cl
 	groups->client = client;
 	groups->readiness = readiness;
 	groups->max_waiters = max_waiters;
+	groups->max_of_group = max_of_group;
 	random_init(&groups->random);
 	metrics_histogram_init(&groups->counters.release, 0.001, 2, 15);
 	return groups;
@@ -377,6 +418,15 @@ void wait_groups_free(struct wait_groups *groups)
 	free(groups);
 }
 
+/* A waiter has left without an answer to the read. Without the cancellation, reads for clients that come and go at once
+ * would pile up in the rate limit. */
+static void group_left(struct wait_group *group)
+{
+	if (group->count == 0 && group->read != NULL && group->read_number == 0)
+		kube_call_cancel(group->read);
+	group_release(group);
+}
+
 static void on_gone(void *arg)
 {
 	struct waiter *waiter = arg;
@@ -384,10 +434,7 @@ static void on_gone(void *arg)
 
 	group->all->counters.left++;
 	waiter_take(waiter);
-	/* else reads for clients that come and go at once would pile up in the rate limit */
-	if (group->count == 0 && group->read != NULL && group->read_number == 0)
-		kube_call_cancel(group->read);
-	group_release(group);
+	group_left(group);
 }
 
 static void on_expired(struct ev_loop *loop, ev_timer *timer, int events)
@@ -397,7 +444,7 @@ static void on_expired(struct ev_loop *loop, ev_timer *timer, int events)
 
 	(void)loop;
 	(void)events;
-	if (group->read != NULL || group->queued) {
+	if (group->read != NULL || group->queue != NULL) {
 		waiter->expired = true;
 		return;
 	}
@@ -405,18 +452,46 @@ static void on_expired(struct ev_loop *loop, ev_timer *timer, int events)
 	group_release(group);
 }
 
+static bool is_full(const struct wait_groups *groups)
+{
+	return groups->counters.waiting >= groups->max_waiters;
+}
+
+bool wait_groups_refuse(const struct wait_groups *groups, struct serve_request *request, const char *ns)
+{
+	if (!is_full(groups) || wait_share_giving_way(groups, ns) != NULL)
+		return false;
+	serve_request_fail(request, 429, AWAY_RETRY_SEC, "%zu requests wait already, the limit of this server",
+			   groups->max_waiters);
+	return true;
+}
+
+static void make_room(struct wait_groups *groups, const char *ns)
+{
+	struct waiter *waiter = wait_share_giving_way(groups, ns);
+	struct wait_group *group = waiter->group;
+
+	waiter_answer_displaced(waiter);
+	group_left(group);
+}
+
 void wait_groups_add(struct wait_groups *groups, struct serve_request *request, const char *ns, const char *name,
 		     const char *uid, int64_t timeout_ms)
 {
-	struct wait_group *group = group_get(groups, ns, name);
+	struct wait_group *group;
 	struct waiter *waiter;
 
-	if (group->count >= groups->max_waiters) {
+	if (wait_groups_refuse(groups, request, ns))
+		return;
+	group = group_get(groups, ns, name);
+	if (group->count >= groups->max_of_group) {
 		serve_request_fail(request, 429, AWAY_RETRY_SEC,
 				   "%zu requests wait for Framework %s already, the limit of this server", group->count,
 				   group->key);
 		return;
 	}
+	if (is_full(groups))
+		make_room(groups, ns);
 	waiter = mem_calloc(1, sizeof(*waiter));
 	waiter->group = group;
 	waiter->request = request;
@@ -427,6 +502,8 @@ void wait_groups_add(struct wait_groups *groups, struct serve_request *request, 
 	ev_timer_start(groups->loop, &waiter->timer);
 	DL_APPEND(group->waiters, waiter);
 	group->count++;
+	DL_APPEND2(group->share->waiters, waiter, prev_of_share, next_of_share);
+	group->share->count++;
 	groups->counters.waiting++;
 	serve_request_park(request, on_gone, waiter);
 	group_observe(group);

@@ -18,6 +18,9 @@ struct wait_groups;
 /* GETs of complete gangs in flight at one time. A busy API server takes 50 ms and more for a GET: with a lower limit,
  * gangs would complete faster than this server can read them. */
 enum { WAIT_GROUP_READS_AT_ONCE = 64 };
+/* Reads of one namespace at one time, of those that clients can cause at will: more would fill the rate limit's queue,
+ * and the reads and reviews of all others would wait behind them. */
+enum { WAIT_GROUP_READS_PER_NAMESPACE = 16 };
 
 struct wait_group_counters {
 	size_t waiting;    /* now */
@@ -29,15 +32,19 @@ struct wait_group_counters {
 	struct metrics_histogram release; /* seconds from the change that completed a gang to its waiters' answers */
 };
 
-/* max_waiters: limit of one group. loop and readiness must outlive the result. Free the client before: its cancelled
- * calls still return here. */
+/* max_waiters: limit of all groups; max_of_group: of one group. loop and readiness must outlive the result. Free the
+ * client before: its cancelled calls still return here. */
 struct wait_groups *wait_groups_new(struct ev_loop *loop, struct kube_client *client, struct readiness *readiness,
-				    size_t max_waiters);
+				    size_t max_waiters, size_t max_of_group);
 /* No request may wait any more. */
 void wait_groups_free(struct wait_groups *groups);
 
-/* Adds the request to its group, or answers it at once if that is possible. uid: the answer is 404 if the Framework has
- * another uid; NULL or "" for any; must live as long as the request. timeout_ms: the answer is 202 after that time. */
+/* true: answered with 429, because max_waiters wait and no namespace has two waiters more than this one. */
+bool wait_groups_refuse(const struct wait_groups *groups, struct serve_request *request, const char *ns);
+/* Adds the request to its group, or answers it at once if that is possible or there is no place. If max_waiters wait,
+ * one waiter of the namespace that has most of them is answered with 429 instead. uid: the answer is 404 if the
+ * Framework has another uid; NULL or "" for any; must live as long as the request. timeout_ms: the answer is 202 after
+ * that time. */
 void wait_groups_add(struct wait_groups *groups, struct serve_request *request, const char *ns, const char *name,
 		     const char *uid, int64_t timeout_ms);
 /* Called when the cached Framework key, "namespace/name", changed. */

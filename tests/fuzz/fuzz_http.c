@@ -52,11 +52,11 @@ static void room_init(struct room *room, bool checked)
 	room->client = kube_client_new(loop, &config, &client_options, NULL);
 	FUZZ_EXPECT(room->client != NULL);
 	room->readiness = readiness_new(&handler, room);
-	room->groups = wait_groups_new(loop, room->client, room->readiness, 10);
+	room->groups = wait_groups_new(loop, room->client, room->readiness, 10, 10);
 	room->access = checked ? access_new(loop, room->client, 100) : NULL;
 	room->serve = serve_new(loop, &serve_options, NULL);
 	FUZZ_EXPECT(room->serve != NULL);
-	room->front = front_new(room->serve, room->access, room->readiness, room->groups, 10);
+	room->front = front_new(room->serve, room->access, room->readiness, room->groups);
 	readiness_granted(room->readiness, &all);
 	FUZZ_EXPECT(readiness_object(room->readiness, framework, strlen(framework)));
 	readiness_complete(room->readiness, &all, 1);

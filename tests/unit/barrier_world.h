@@ -27,6 +27,7 @@ enum { SHARDS = 4, ROOM = 128 };
  * one but deletionPending, anything else with one. */
 struct framework {
 	bool exists;
+	const char *ns; /* for the watcher's news; the API server has it in ns */
 	const char *uid;
 	const char *ips;
 	int task_number; /* of the spec; 0: as many as ips */
@@ -72,9 +73,9 @@ static inline char *named_framework_text(const struct framework *framework, cons
 			   framework->ips[i] == '.' ? "null" : "\"10.0.0.1\"");
 	buf_puts(&roles, "]}]");
 	buf_printf(&out,
-		   "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"%s\",\"uid\":\"%s\",\"resourceVersion\":\"%d\"},"
+		   "{\"metadata\":{\"namespace\":\"%s\",\"name\":\"%s\",\"uid\":\"%s\",\"resourceVersion\":\"%d\"},"
 		   "\"spec\":{\"taskRoles\":[{\"name\":\"worker\",\"taskNumber\":%d}]},\"status\":{\"attemptStatus\":{",
-		   name, framework->uid, framework->version,
+		   framework->ns, name, framework->uid, framework->version,
 		   framework->task_number != 0 ? framework->task_number : (int)count);
 	if (framework->broken) {
 		buf_puts(&out, "\"taskRoleStatuses\":null,\"taskRoleStatusesCompressed\":\"rubbish\"}}}");
@@ -118,7 +119,7 @@ static inline void on_get(struct world *world, struct http_conn *conn)
 }
 
 /* Tokens: "alice" and "bob" are users, "almost-alice" one whose name goes on behind a NUL, "pod-…" one service account
- * seen from many Pods. Alice and the service account may get Frameworks in ns. */
+ * seen from many Pods. Alice and the service account may get Frameworks in ns and ns-2. */
 static inline void on_token_review(struct world *world, struct http_conn *conn)
 {
 	cleanup_json json_t *review = json_parse(conn->body, strlen(conn->body), NULL);
@@ -149,7 +150,8 @@ static inline void on_access_review(struct world *world, struct http_conn *conn)
 	const json_t *spec = json_object_get(review, "spec");
 	const json_t *attributes = json_object_get(spec, "resourceAttributes");
 	const char *user = json_str(spec, "user");
-	bool allowed = strcmp(user, "bob") != 0 && strcmp(json_str(attributes, "namespace"), "ns") == 0 &&
+	const char *ns = json_str(attributes, "namespace");
+	bool allowed = strcmp(user, "bob") != 0 && (strcmp(ns, "ns") == 0 || strcmp(ns, "ns-2") == 0) &&
 		       strcmp(json_str(attributes, "verb"), "get") == 0 &&
 		       strcmp(json_str(attributes, "resource"), "frameworks") == 0 &&
 		       strcmp(json_str(attributes, "group"), "frameworkcontroller.microsoft.com") == 0;
@@ -279,18 +281,19 @@ static inline struct world *world_new(struct limits limits)
 	struct error err;
 
 	world->loop = ev_loop_new(0);
-	world->framework = (struct framework){.uid = "u1", .ips = "", .version = 10};
+	world->framework = (struct framework){.ns = "ns", .uid = "u1", .ips = "", .version = 10};
 	http_server_start(&world->api, world->loop, on_api_request, world);
 	assert_int_equal(kube_config_load(world->api.address, NULL, NULL, &world->config, &err), 0);
 	world->client = kube_client_new(world->loop, &world->config, &client_options, &err);
 	world->readiness = readiness_new(&handler, world);
-	world->groups = wait_groups_new(world->loop, world->client, world->readiness, limits.per_framework);
+	world->groups = wait_groups_new(world->loop, world->client, world->readiness, limits.waiters,
+					limits.per_framework);
 	if (limits.with_access)
 		world->access = access_new(world->loop, world->client, limits.entries != 0 ? limits.entries : 4);
 	world->serve = serve_new(world->loop, &serve_options, &err);
 	if (world->serve == NULL)
 		fail_msg("%s", err.message);
-	world->front = front_new(world->serve, world->access, world->readiness, world->groups, limits.waiters);
+	world->front = front_new(world->serve, world->access, world->readiness, world->groups);
 	return world;
 }
 

@@ -303,6 +303,103 @@ static void waiters_are_limited(void **state)
 	world_free(world);
 }
 
+static struct asking ask_in(const struct world *world, const char *ns)
+{
+	cleanup_free char *path = mem_printf("%s/frameworks/fw/barrier", ns);
+
+	return ask(world, path, NULL);
+}
+
+/* One namespace takes all places: the waiters that came last give way to others, until all namespaces have equal parts.
+ * (Nobody else could wait.) */
+static void a_crowded_namespace_gives_way(void **state)
+{
+	enum { PLACES = 12 };
+	static const char *const namespaces[] = {"crowd", "ns", "other"};
+	struct world *world = world_new((struct limits){.waiters = PLACES, .per_framework = PLACES});
+	struct asking crowd[PLACES];
+	struct asking others[PLACES * 2 / 3];
+	struct asking refused;
+
+	(void)state;
+	sync_view(world);
+	for (size_t i = 0; i < ARRAY_LEN(namespaces); i++) {
+		world->framework.ns = namespaces[i];
+		set_framework(world, ".", true);
+	}
+	for (size_t i = 0; i < PLACES; i++) {
+		crowd[i] = ask_in(world, "crowd");
+		RUN_UNTIL(world->loop, waiting(world) == i + 1);
+	}
+	refused = ask_in(world, "crowd");
+	expect(world, &refused, 429);
+	asker_close(&refused);
+	for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+		others[i] = ask_in(world, i % 2 == 0 ? "ns" : "other");
+		expect(world, &crowd[PLACES - 1 - i], 429);
+		assert_non_null(strstr(crowd[PLACES - 1 - i].in.data, "Retry-After: "));
+		assert_int_equal(waiting(world), PLACES);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(namespaces); i++) {
+		refused = ask_in(world, namespaces[i]);
+		expect(world, &refused, 429);
+		asker_close(&refused);
+	}
+	world->framework.ns = "ns";
+	set_framework(world, "i", true);
+	for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+		if (i % 2 == 0)
+			expect(world, &others[i], 200);
+		asker_close(&others[i]);
+	}
+	for (size_t i = 0; i < PLACES; i++)
+		asker_close(&crowd[i]);
+	world_free(world);
+}
+
+/* Thousands ask for names that do not exist, in their own namespace: reads and reviews for others wait behind few of
+ * their reads. (They waited behind all.) */
+static void a_namespace_shares_out_its_reads(void **state)
+{
+	enum { FLOOD = 2000, RATE = 200, OTHERS = 5, REQUESTS = 3 };
+	struct world *world = world_new(
+		(struct limits){.waiters = FLOOD * 2, .per_framework = FLOOD, .with_access = true, .entries = 100});
+	struct asking *flood = mem_calloc(FLOOD, sizeof(*flood));
+
+	(void)state;
+	sync_view(world);
+	assert_int_equal(status_of(world, PATH, "alice"), 404);
+	kube_client_set_rate(world->client, RATE, 1);
+	for (size_t i = 0; i < FLOOD; i++) {
+		cleanup_free char *path = mem_printf("ns/frameworks/none%zu/barrier", i);
+
+		flood[i] = ask(world, path, "alice");
+		if (i % 5 == 0)
+			asker_turn(world->loop);
+	}
+	RUN_UNTIL(world->loop, waiting(world) + wait_groups_counters(world->groups)->absent == FLOOD + 1);
+	for (unsigned i = 0; i < OTHERS; i++) {
+		cleanup_free char *token = mem_printf("pod-%u", i);
+		size_t gets = world->gets;
+
+		assert_int_equal(status_from(world, 2 + i, "ns-2/frameworks/none/barrier", token), 404);
+		assert_in_range(world->gets - gets, 1, (WAIT_GROUP_READS_PER_NAMESPACE + 1) * REQUESTS);
+	}
+	/* who leaves takes his place in the line along; those who stay are answered */
+	for (size_t i = 0; i < FLOOD / 2; i++)
+		asker_close(&flood[i]);
+	RUN_UNTIL(world->loop, waiting(world) <= FLOOD / 2);
+	kube_client_set_rate(world->client, 0, 1);
+	for (size_t i = FLOOD / 2; i < FLOOD; i++) {
+		expect(world, &flood[i], 404);
+		asker_close(&flood[i]);
+	}
+	assert_int_equal(wait_groups_counters(world->groups)->frameworks, 0);
+	assert_in_range(world->gets, FLOOD / 2, FLOOD);
+	free(flood);
+	world_free(world);
+}
+
 /* Connections that ask nothing fill the server; the waiters are released all the same. */
 static void a_flood_stops_no_release(void **state)
 {
@@ -418,6 +515,8 @@ int main(void)
 		cmocka_unit_test(the_end_sends_everybody_away),
 		cmocka_unit_test(clients_may_leave_at_any_time),
 		cmocka_unit_test(waiters_are_limited),
+		cmocka_unit_test(a_crowded_namespace_gives_way),
+		cmocka_unit_test(a_namespace_shares_out_its_reads),
 		cmocka_unit_test(a_flood_stops_no_release),
 		cmocka_unit_test(connections_are_shared_out),
 		cmocka_unit_test(idle_connections_make_room),
