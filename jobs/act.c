@@ -434,15 +434,17 @@ void act_init(struct act *act)
 	token_bucket_init(&act->repetitions, REPETITIONS_PER_SEC, REPETITIONS_AT_ONCE, clock_boot_ms());
 }
 
-bool act_run(struct act *act, size_t most)
+bool act_run(struct act *act, size_t most, int64_t until_ms)
 {
-	struct item *item = NULL;
+	struct item *item;
 
 	if (!job_store_synced(act->store) || !act->leads(act->arg))
 		return false;
-	while (most > 0 && (item = job_store_next(act->store)) != NULL) {
+	do {
+		item = job_store_next(act->store);
+		if (item == NULL)
+			return false;
 		look_at(act, item);
-		most--;
-	}
-	return item != NULL;
+	} while (--most > 0 && clock_boot_ms() < until_ms);
+	return true;
 }

@@ -40,8 +40,8 @@ struct act {
 /* The rest is the caller's. */
 void act_init(struct act *act);
 
-/* Looks at the jobs of the queue, at most so many. Does nothing while this process does not lead, or Frameworks have
- * not been listed. */
-bool act_run(struct act *act, size_t most);
+/* Looks at the jobs of the queue: at most so many, and none after that time, in boot milliseconds, but for the first.
+ * True: more may be left. Does nothing while this process does not lead, or Frameworks have not been listed. */
+bool act_run(struct act *act, size_t most, int64_t until_ms);
 
 #endif

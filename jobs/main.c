@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/release.h"
@@ -25,7 +26,10 @@ enum {
 	QPS_DEFAULT = 200,
 	BURST_DEFAULT = 400,
 	RATE_MAX = 1000 * 1000,
-	TURN_MAX = 256, /* jobs looked at before the loop looks at its sockets again */
+	/* Jobs looked at, and their time, before the loop looks at its sockets again. Jobs of half a megabyte take up
+	 * to 200 ms each, and the Lease must be renewed meanwhile. */
+	TURN_MAX = 256,
+	TURN_MS = 100,
 };
 
 static const char usage[] =
@@ -109,7 +113,7 @@ static void on_before_sleep(struct ev_loop *loop, ev_prepare *prepare, int event
 
 	(void)loop;
 	(void)events;
-	if (act_run(&jobs->act, TURN_MAX))
+	if (act_run(&jobs->act, TURN_MAX, clock_boot_ms() + TURN_MS))
 		on_wake(jobs);
 }
 

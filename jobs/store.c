@@ -300,19 +300,14 @@ static struct item *read_news(struct item *item)
 
 struct item *job_store_next(struct job_store *store)
 {
-	struct item *item;
-	struct item *now;
+	struct item *item = store->queue;
 
-	while ((item = store->queue) != NULL) {
-		DL_DELETE(store->queue, item);
-		item->queued = false;
-		/* while a write is on the way, its answer may be what the news are about */
-		now = item->call == NULL ? read_news(item) : item;
-		if (now == item)
-			return item;
-		job_store_queue(now);
-	}
-	return NULL;
+	if (item == NULL)
+		return NULL;
+	DL_DELETE(store->queue, item);
+	item->queued = false;
+	/* while a write is on the way, its answer may be what the news are about */
+	return item->call == NULL ? read_news(item) : item;
 }
 
 static void add_news(struct item *item, const char *version, const char *text, size_t len)
