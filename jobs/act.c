@@ -198,7 +198,7 @@ static void delete_job(struct act *act, struct item *item)
 
 static void look_at_finished(struct act *act, struct item *item)
 {
-	int64_t ttl_sec = json_int(json_object_get(item->job.spec, "runPolicy"), "ttlSecondsAfterFinished", -1);
+	int64_t ttl_sec = item->job.ttl_sec;
 	int64_t left_ms;
 
 	if (ttl_sec < 0 || ttl_sec > INT32_MAX || job_finish_time(&item->job) == 0) /* no such time is valid */
@@ -218,13 +218,6 @@ static void on_runtime_id(struct step *step, const struct kube_answer *answer)
 		try_again(step->act, step->item, answer, TROUBLE_UPDATING);
 	else
 		job_store_answered(step->item, answer->body, answer->body_len);
-}
-
-static bool has_runtime_id(const struct job *job)
-{
-	const char *id = json_str(job->spec, "runtimeID");
-
-	return id != NULL && id[0] != '\0';
 }
 
 /* The labels of Pods contain it, so it is stored before there is a Framework, and kept. */
@@ -404,13 +397,13 @@ static void look_at(struct act *act, struct item *item)
 	struct error err;
 
 	item->missed = item->call != NULL;
-	if (item->call != NULL || item->waits || job->deleting || job_managed_by_others(job))
+	if (item->call != NULL || item->waits || job->deleting || job->managed_by_others)
 		return;
 	if (job_finished(job)) {
 		look_at_finished(act, item);
 		return;
 	}
-	if (job->kind == JOB_CAICLOUD_TFJOB && !has_runtime_id(job)) {
+	if (job->kind == JOB_CAICLOUD_TFJOB && !job->has_runtime_id) {
 		set_runtime_id(act, item);
 		return;
 	}

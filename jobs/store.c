@@ -245,10 +245,13 @@ const char *job_store_framework_name(const struct item *item)
 	return strchr(item->slot->key, '/') + 1;
 }
 
-/* Of an object that may be NULL. */
-static bool same(const json_t *a, const json_t *b)
+/* Whether both jobs become the same Framework. API servers order the members of an object by their names, so that equal
+ * specs have equal texts. */
+static bool same(const struct job *a, const struct job *b)
 {
-	return a == b || (a != NULL && b != NULL && json_equal(a, b));
+	const bool same_specs = a->spec == NULL || b->spec == NULL ? a->spec == b->spec : strcmp(a->spec, b->spec) == 0;
+
+	return same_specs && (a->labels == b->labels || json_equal(a->labels, b->labels));
 }
 
 /* Takes over what the object says. Another object of the same name is another job, and becomes another item. Returns
@@ -256,10 +259,9 @@ static bool same(const json_t *a, const json_t *b)
 static struct item *take_job(struct job_store *store, enum job_kind kind, const char *key, struct item *item,
 			     const char *text, size_t len, struct error *err)
 {
-	cleanup_json json_t *object = json_parse(text, len, err);
 	struct job job;
 
-	if (object == NULL || job_read(kind, object, &job, err) < 0)
+	if (job_read(kind, text, len, &job, err) < 0)
 		return NULL;
 	if (item != NULL && strcmp(item->job.uid, job.uid) != 0) {
 		item_remove(store, item);
@@ -267,7 +269,7 @@ static struct item *take_job(struct job_store *store, enum job_kind kind, const 
 	}
 	if (item == NULL)
 		item = item_new(store, key, &job);
-	if (!same(item->job.spec, job.spec) || !same(item->job.labels, job.labels))
+	if (!same(&item->job, &job))
 		drop_translation(item);
 	job_free(&item->job);
 	item->job = job;

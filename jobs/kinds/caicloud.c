@@ -86,12 +86,13 @@ static int check_types(const struct spec *read, struct error *err)
 	return 0;
 }
 
-static int read_spec(const struct job *job, struct spec *read, struct job_translation *out, struct error *err)
+static int read_spec(const struct job *job, const struct json_field *spec, struct spec *read,
+		     struct job_translation *out, struct error *err)
 {
 	static const char *const known[] = {"dataDir",   "exportDir",     "logDir", "modelDir",
 					    "runtimeID", "tfReplicaSpec", NULL};
 
-	*read = (struct spec){.spec = {.value = job->spec, .name = "spec"}};
+	*read = (struct spec){.spec = *spec};
 	if (strlen(job->name) > LABEL_MAX)
 		return error_set(err,
 				 "metadata.name has %zu characters, expected at most 63: labels of Pods contain it",
@@ -100,7 +101,7 @@ static int read_spec(const struct job *job, struct spec *read, struct job_transl
 	    json_field_list(&read->spec, "tfReplicaSpec", &read->list, err) < 0)
 		return -1;
 	for (size_t i = 0; i < 4; i++) /* the directories are the first four, in this order */
-		if (json_str(job->spec, known[i]) != NULL && json_str(job->spec, known[i])[0] != '\0')
+		if (json_str(spec->value, known[i]) != NULL && json_str(spec->value, known[i])[0] != '\0')
 			build_warn(out, "spec.%s has no effect, as in caicloud's controller", known[i]);
 	if (json_array_size(read->list.value) == 0)
 		return json_field_wrong(&read->spec, "tfReplicaSpec", "a list of at least one entry", err);
@@ -148,9 +149,9 @@ static int put_args(json_t *pod, const struct job *job, const struct job_transla
 	return 0;
 }
 
-static void put_labels(json_t *pod, const struct job *job, enum replica_type type)
+static void put_labels(json_t *pod, const struct job *job, const struct spec *read, enum replica_type type)
 {
-	const char *runtime_id = json_str(job->spec, "runtimeID");
+	const char *runtime_id = json_str(read->spec.value, "runtimeID");
 
 	/* the original replaces all labels of the template; here they stay */
 	build_label(pod, "kubeflow.caicloud.io", "true");
@@ -180,18 +181,19 @@ static int put_role(const struct job *job, const struct spec *read, enum replica
 		json_decref(pod);
 		return -1;
 	}
-	put_labels(pod, job, type);
+	put_labels(pod, job, read, type);
 	build_role(out, &role, pod, ps ? BUILD_NEVER : 1, ps || spec->replicas == 0 ? BUILD_NEVER : spec->replicas,
 		   ps ? &ps_retry : &worker_retry);
 	return 0;
 }
 
-int caicloud_translate(const struct job *job, struct job_translation *out, struct error *err)
+int caicloud_translate(const struct job *job, const struct json_field *spec, struct job_translation *out,
+		       struct error *err)
 {
 	struct spec read;
 
 	build_begin(job, out);
-	if (read_spec(job, &read, out, err) < 0)
+	if (read_spec(job, spec, &read, out, err) < 0)
 		return -1;
 	if (read.types[TYPE_LOCAL].field.value == NULL)
 		build_network(out);

@@ -8,10 +8,14 @@
 #include <zlib.h>
 
 #include "common/base/json.h"
+#include "common/base/json_reader.h"
 #include "common/base/mem.h"
+#include "common/framework/object.h"
 
 /* Letters and digits of a name that a Framework cannot have. */
 enum { NAME_KEPT = 50 };
+
+#define OPERATOR "kubeflow.org/training-operator"
 
 static const struct job_names names[JOB_KINDS] = {
 	[JOB_CAICLOUD_TFJOB] = {.kind = "TFJob",
@@ -38,39 +42,78 @@ const struct job_names *job_names(enum job_kind kind)
 	return &names[kind];
 }
 
-/* A reference on the member if it is an object, else NULL. */
-static json_t *object_member(const json_t *object, const char *name)
+static bool is_object(struct json_span span)
 {
-	json_t *member = json_object_get(object, name);
-
-	return json_is_object(member) ? json_incref(member) : NULL;
+	return span.at != NULL && span.at[0] == '{';
 }
 
-int job_read(enum job_kind kind, json_t *object, struct job *out, struct error *err)
+/* The text of a member; at is NULL: there is none. */
+static struct json_span member(struct json_span object, const char *name)
 {
-	const json_t *meta = json_object_get(object, "metadata");
-	const char *ns = json_str(meta, "namespace");
-	const char *name = json_str(meta, "name");
-	const char *uid = json_str(meta, "uid");
+	struct json_reader reader;
 
-	if (ns == NULL || name == NULL || uid == NULL)
-		return error_set(err, "a %s has no metadata.%s, expected a string", names[kind].full,
-				 ns == NULL     ? "namespace"
-				 : name == NULL ? "name"
-						: "uid");
-	*out = (struct job){
-		.kind = kind,
-		.ns = mem_strdup(ns),
-		.name = mem_strdup(name),
-		.uid = mem_strdup(uid),
-		.version = mem_strdup(json_str(meta, "resourceVersion")),
-		.generation = json_int(meta, "generation", 0),
-		.deleting = json_str(meta, "deletionTimestamp") != NULL,
-		.labels = object_member(meta, "labels"),
-		.spec = object_member(object, "spec"),
-		.status = object_member(object, "status"),
-	};
+	if (object.at == NULL)
+		return (struct json_span){0};
+	json_reader_init(&reader, object.at, object.len);
+	return json_reader_find(&reader, name) ? json_reader_pass(&reader) : (struct json_span){0};
+}
+
+/* *out is the object's tree, or NULL if it is no object. 0, or -1 and *err. */
+static int read_tree(struct json_span span, json_t **out, struct error *err)
+{
+	*out = is_object(span) ? json_parse(span.at, span.len, err) : NULL;
+	return *out == NULL && is_object(span) ? -1 : 0;
+}
+
+/* What is to be known of the spec at any time. */
+static void read_spec(struct json_span spec, struct job *out)
+{
+	const struct json_span runtime_id = member(spec, "runtimeID");
+	cleanup_json json_t *policy = NULL;
+	const char *manager;
+
+	if (is_object(spec))
+		out->spec = mem_strndup(spec.at, spec.len);
+	read_tree(member(spec, "runPolicy"), &policy, NULL);
+	manager = json_str(policy, "managedBy");
+	out->managed_by_others = out->kind != JOB_CAICLOUD_TFJOB && manager != NULL && manager[0] != '\0' &&
+				 strcmp(manager, OPERATOR) != 0;
+	out->ttl_sec = json_int(policy, "ttlSecondsAfterFinished", -1);
+	out->has_runtime_id = runtime_id.at != NULL && runtime_id.at[0] == '"' && runtime_id.len > strlen("\"\"");
+}
+
+static int read_parts(const struct object_parts *parts, struct job *out, struct error *err)
+{
+	const struct object_meta *meta = &parts->meta;
+
+	if (meta->ns[0] == '\0')
+		return error_set(err, "metadata.namespace is missing or not a string");
+	if (read_tree(member(parts->metadata, "labels"), &out->labels, err) < 0 ||
+	    read_tree(parts->status, &out->status, err) < 0)
+		return -1;
+	out->ns = mem_strdup(meta->ns);
+	out->name = mem_strdup(meta->name);
+	out->uid = mem_strdup(meta->uid);
+	out->version = mem_strdup(meta->resource_version);
+	out->generation = meta->generation;
+	out->deleting = meta->deletion_time != 0;
+	read_spec(parts->spec, out);
 	return 0;
+}
+
+int job_read(enum job_kind kind, const char *text, size_t len, struct job *out, struct error *err)
+{
+	struct object_parts parts;
+	int result;
+
+	*out = (struct job){.kind = kind};
+	if (object_parts_read(text, len, &parts, err) < 0)
+		return -1;
+	result = read_parts(&parts, out, err);
+	object_meta_free(&parts.meta);
+	if (result < 0)
+		job_free(out);
+	return result;
 }
 
 void job_free(struct job *job)
@@ -80,8 +123,8 @@ void job_free(struct job *job)
 	free(job->uid);
 	free(job->version);
 	json_decref(job->labels);
-	json_decref(job->spec);
 	json_decref(job->status);
+	free(job->spec);
 	*job = (struct job){.kind = job->kind};
 }
 

@@ -36,15 +36,18 @@ struct job {
 	char *version;      /* metadata.resourceVersion */
 	int64_t generation; /* 0: none */
 	bool deleting;      /* it has a deletionTimestamp */
-	json_t *labels;     /* an object or NULL; so are these two, whose members are unchecked */
-	json_t *spec;
+	json_t *labels;     /* an object or NULL; so is the status. Their members are unchecked */
 	json_t *status;
+	char *spec;             /* JSON text of an object, of which a tree can take 80 times the memory; NULL: none */
+	bool managed_by_others; /* by spec.runPolicy.managedBy another controller runs it: it is left alone */
+	bool has_runtime_id;    /* spec.runtimeID, which only caicloud's have, is a text and not empty */
+	int64_t ttl_sec;        /* spec.runPolicy.ttlSecondsAfterFinished, unchecked; -1: none */
 	const char *gang_scheduler; /* of fc-jobs (--gang-scheduler-name); NULL: none. Set when it is translated */
 };
 
-/* Reads an object of the API server. 0, or -1 and *err if it has no name, namespace or uid. Keeps references on parts
- * of the object, which must not be changed afterwards. */
-int job_read(enum job_kind kind, json_t *object, struct job *out, struct error *err);
+/* Reads the JSON text of an object of the API server. 0, or -1 and *err if it is not JSON or has no name, namespace or
+ * uid. */
+int job_read(enum job_kind kind, const char *text, size_t len, struct job *out, struct error *err);
 void job_free(struct job *job);
 
 enum { JOB_FRAMEWORK_NAME_SIZE = 64 };

@@ -2,11 +2,16 @@
 #ifndef JOBS_KINDS_H
 #define JOBS_KINDS_H
 
+#include "common/base/json_field.h"
 #include "jobs/kinds/translate.h"
 
-int caicloud_translate(const struct job *job, struct job_translation *out, struct error *err);
-int tfjob_translate(const struct job *job, struct job_translation *out, struct error *err);
-int pytorchjob_translate(const struct job *job, struct job_translation *out, struct error *err);
+/* spec: the job's. */
+int caicloud_translate(const struct job *job, const struct json_field *spec, struct job_translation *out,
+		       struct error *err);
+int tfjob_translate(const struct job *job, const struct json_field *spec, struct job_translation *out,
+		    struct error *err);
+int pytorchjob_translate(const struct job *job, const struct json_field *spec, struct job_translation *out,
+			 struct error *err);
 
 void caicloud_status(const struct job *job, const struct job_translation *translation, const struct progress *progress,
 		     struct job_outcome *out);

@@ -41,11 +41,6 @@ static const char *const restart_names[] = {
 	[RESTART_EXIT_CODE] = "ExitCode",
 };
 
-struct json_field kubeflow_spec(const struct job *job)
-{
-	return (struct json_field){.value = job->spec, .name = "spec"};
-}
-
 /* A text that the list must have; the list ends with NULL. */
 static int check_text(const struct json_field *object, const char *name, const char *const *allowed,
 		      const char *expected, struct error *err)
@@ -252,18 +247,17 @@ static int read_all_replicas(const struct job *job, const struct json_field *spe
 	return 0;
 }
 
-int kubeflow_read(const struct job *job, const struct kubeflow_kind *kind, const char *const *known,
-		  struct kubeflow_job *read, struct job_translation *out, struct error *err)
+int kubeflow_read(const struct job *job, const struct json_field *spec, const struct kubeflow_kind *kind,
+		  const char *const *known, struct kubeflow_job *read, struct job_translation *out, struct error *err)
 {
-	const struct json_field spec = kubeflow_spec(job);
 	struct json_field run_policy;
 
 	*read = (struct kubeflow_job){.kind = kind};
 	build_begin(job, out);
 	json_object_set_new(out->labels, LABEL_JOB, json_string(job->name));
 	json_object_set_new(out->labels, LABEL_OPERATOR, json_string(job_names(job->kind)->operator_name));
-	if (check_name(job, err) < 0 || build_known(&spec, known, err) < 0 ||
-	    read_run_policy(&spec, &run_policy, out, err) < 0 || read_all_replicas(job, &spec, read, out, err) < 0)
+	if (check_name(job, err) < 0 || build_known(spec, known, err) < 0 ||
+	    read_run_policy(spec, &run_policy, out, err) < 0 || read_all_replicas(job, spec, read, out, err) < 0)
 		return -1;
 	return kubeflow_put_gang(job, &run_policy, read, out, err);
 }

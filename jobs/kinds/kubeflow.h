@@ -37,8 +37,8 @@ struct kubeflow_job {
 
 /* Begins the translation with the members that both kinds have. `known` is the kind's members of spec and ends with
  * NULL. 0, or -1 and *err. Free *read in any case. */
-int kubeflow_read(const struct job *job, const struct kubeflow_kind *kind, const char *const *known,
-		  struct kubeflow_job *read, struct job_translation *out, struct error *err);
+int kubeflow_read(const struct job *job, const struct json_field *spec, const struct kubeflow_kind *kind,
+		  const char *const *known, struct kubeflow_job *read, struct job_translation *out, struct error *err);
 void kubeflow_free(struct kubeflow_job *read);
 /* What becomes of runPolicy.schedulingPolicy (gang.c), when the replicas are read. 0, or -1 and *err. */
 int kubeflow_put_gang(const struct job *job, const struct json_field *run_policy, struct kubeflow_job *read,
@@ -47,9 +47,6 @@ int kubeflow_put_gang(const struct job *job, const struct json_field *run_policy
 struct kubeflow_replicas *kubeflow_find(struct kubeflow_job *read, const char *type);
 /* Adds the TaskRoles, and what the restart policies make of exit codes. min_succeeded: of each of read->replicas. */
 void kubeflow_put_roles(struct kubeflow_job *read, const int64_t *min_succeeded, struct job_translation *out);
-
-/* spec of the job as a field for errors. */
-struct json_field kubeflow_spec(const struct job *job);
 
 /* The value of replicaStatuses.TYPE.selector. The caller frees. */
 char *kubeflow_selector(const struct job *job, const struct job_role *role);

@@ -86,7 +86,8 @@ static int recover_role(const json_t *task_role, struct job_translation *out)
 /* A job must give its resources back, whatever else its spec says. */
 static void take_suspend(const struct job *job, struct job_translation *out)
 {
-	json_t *suspend = json_object_get(json_object_get(job->spec, "runPolicy"), "suspend");
+	cleanup_json json_t *spec = parse(job->spec);
+	json_t *suspend = json_object_get(json_object_get(spec, "runPolicy"), "suspend");
 
 	out->suspend = json_bool(out->spec, "suspend", false);
 	if (job->kind == JOB_CAICLOUD_TFJOB || !json_is_boolean(suspend))

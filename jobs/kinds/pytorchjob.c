@@ -224,15 +224,15 @@ static void put_success(struct kubeflow_job *read, bool elastic, struct job_tran
 	kubeflow_put_roles(read, min_succeeded, out);
 }
 
-static int translate(const struct job *job, struct kubeflow_job *read, struct job_translation *out, struct error *err)
+static int translate(const struct job *job, const struct json_field *spec, struct kubeflow_job *read,
+		     struct job_translation *out, struct error *err)
 {
 	static const char *const known[] = {"elasticPolicy", "nprocPerNode", "pytorchReplicaSpecs", "runPolicy", NULL};
-	const struct json_field spec = kubeflow_spec(job);
 	struct processes processes;
 	struct elastic elastic;
 
-	if (kubeflow_read(job, &kind, known, read, out, err) < 0 || read_processes(&spec, &processes, err) < 0 ||
-	    read_elastic(&spec, kubeflow_find(read, WORKER), &elastic, err) < 0)
+	if (kubeflow_read(job, spec, &kind, known, read, out, err) < 0 || read_processes(spec, &processes, err) < 0 ||
+	    read_elastic(spec, kubeflow_find(read, WORKER), &elastic, err) < 0)
 		return -1;
 	build_network(out);
 	if (elastic.field.value != NULL)
@@ -245,10 +245,11 @@ static int translate(const struct job *job, struct kubeflow_job *read, struct jo
 	return 0;
 }
 
-int pytorchjob_translate(const struct job *job, struct job_translation *out, struct error *err)
+int pytorchjob_translate(const struct job *job, const struct json_field *spec, struct job_translation *out,
+			 struct error *err)
 {
 	struct kubeflow_job read;
-	int result = translate(job, &read, out, err);
+	int result = translate(job, spec, &read, out, err);
 
 	kubeflow_free(&read);
 	return result;

@@ -149,16 +149,16 @@ static void put_success(struct kubeflow_job *read, bool all_workers, struct job_
 	kubeflow_put_roles(read, min_succeeded, out);
 }
 
-static int translate(const struct job *job, struct kubeflow_job *read, struct job_translation *out, struct error *err)
+static int translate(const struct job *job, const struct json_field *spec, struct kubeflow_job *read,
+		     struct job_translation *out, struct error *err)
 {
 	static const char *const known[] = {"enableDynamicWorker", "runPolicy", "successPolicy", "tfReplicaSpecs",
 					    NULL};
-	const struct json_field spec = kubeflow_spec(job);
 	bool all_workers;
 
-	if (kubeflow_read(job, &kind, known, read, out, err) < 0 ||
-	    json_field_bool(&spec, "enableDynamicWorker", &read->dynamic, err) < 0 ||
-	    read_success_policy(&spec, &all_workers, err) < 0 || check_leaders(read, err) < 0)
+	if (kubeflow_read(job, spec, &kind, known, read, out, err) < 0 ||
+	    json_field_bool(spec, "enableDynamicWorker", &read->dynamic, err) < 0 ||
+	    read_success_policy(spec, &all_workers, err) < 0 || check_leaders(read, err) < 0)
 		return -1;
 	/* a single replica is not distributed: training-operator's isDistributed() */
 	if (read->total != 1) {
@@ -171,10 +171,11 @@ static int translate(const struct job *job, struct kubeflow_job *read, struct jo
 	return 0;
 }
 
-int tfjob_translate(const struct job *job, struct job_translation *out, struct error *err)
+int tfjob_translate(const struct job *job, const struct json_field *spec, struct job_translation *out,
+		    struct error *err)
 {
 	struct kubeflow_job read;
-	int result = translate(job, &read, out, err);
+	int result = translate(job, spec, &read, out, err);
 
 	kubeflow_free(&read);
 	return result;

@@ -13,18 +13,6 @@
 /* etcd's --max-request-bytes, which is 1.5 MiB by default. */
 enum { SPEC_MAX = 1536 * 1024 };
 
-#define OPERATOR "kubeflow.org/training-operator"
-
-bool job_managed_by_others(const struct job *job)
-{
-	const char *manager;
-
-	if (job->kind == JOB_CAICLOUD_TFJOB)
-		return false;
-	manager = json_str(json_path(job->spec, "runPolicy", NULL), "managedBy");
-	return manager != NULL && manager[0] != '\0' && strcmp(manager, OPERATOR) != 0;
-}
-
 bool job_finished(const struct job *job)
 {
 	const json_t *conditions = json_object_get(job->status, "conditions");
@@ -69,13 +57,22 @@ static int check_size(const json_t *spec, struct error *err)
 
 int job_translate(const struct job *job, struct job_translation *out, struct error *err)
 {
-	static int (*const translate[JOB_KINDS])(const struct job *, struct job_translation *, struct error *) = {
+	static int (*const translate[JOB_KINDS])(const struct job *, const struct json_field *spec,
+						 struct job_translation *, struct error *) = {
 		[JOB_CAICLOUD_TFJOB] = caicloud_translate,
 		[JOB_TFJOB] = tfjob_translate,
 		[JOB_PYTORCHJOB] = pytorchjob_translate,
 	};
+	cleanup_json json_t *tree = NULL;
+	struct json_field spec = {.name = "spec"};
 
-	if (translate[job->kind](job, out, err) < 0 || check_total(out->spec, err) < 0 ||
+	if (job->spec != NULL) {
+		tree = json_parse(job->spec, strlen(job->spec), err);
+		if (tree == NULL)
+			return error_wrap(err, "spec");
+		spec.value = tree;
+	}
+	if (translate[job->kind](job, &spec, out, err) < 0 || check_total(out->spec, err) < 0 ||
 	    check_size(out->spec, err) < 0) {
 		job_translation_free(out);
 		return -1;

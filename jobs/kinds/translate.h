@@ -34,9 +34,7 @@ struct job_translation {
 	bool has_leader;       /* roles[0] decides about success: Chief or Master */
 };
 
-/* Whether another controller runs the job: it is left alone. */
-bool job_managed_by_others(const struct job *job);
-/* Whether the job's status says that it has ended. Nothing is done for it any more, but for ttl_sec. */
+/* Whether the job's status says that it has ended. Nothing is done for it any more, but for its ttl_sec. */
 bool job_finished(const struct job *job);
 /* When it ended, in unix seconds; 0: it has not, or its status does not say. */
 int64_t job_finish_time(const struct job *job);

@@ -46,6 +46,7 @@ static inline void job_of(json_t *object, struct job *out)
 {
 	json_t *meta = json_object_get(object, "metadata");
 	enum job_kind kind = JOB_CAICLOUD_TFJOB;
+	cleanup_free char *text = NULL;
 	struct error err;
 
 	while (strcmp(job_names(kind)->kind, json_str(object, "kind")) != 0 ||
@@ -53,7 +54,8 @@ static inline void job_of(json_t *object, struct job *out)
 		assert_true(++kind < JOB_KINDS);
 	json_object_set_new(meta, "namespace", json_string("ns"));
 	json_object_set_new(meta, "uid", json_string("uid-1"));
-	if (job_read(kind, object, out, &err) < 0)
+	text = json_text(object);
+	if (job_read(kind, text, strlen(text), out, &err) < 0)
 		fail_msg("%s", err.message);
 }
 

@@ -20,13 +20,14 @@ static void try_job(json_t *object, struct tally *tally)
 {
 	struct job_translation translation;
 	struct job_outcome outcome;
+	cleanup_free char *text = json_text(object);
 	struct error err = {.message = ""};
 	struct job job;
 
-	if (job_read(json_object_get(object, "kind") == NULL ? JOB_TFJOB : JOB_PYTORCHJOB, object, &job, &err) < 0)
+	if (job_read(json_object_get(object, "kind") == NULL ? JOB_TFJOB : JOB_PYTORCHJOB, text, strlen(text), &job,
+		     &err) < 0)
 		return;
 	for (job.kind = 0; job.kind < JOB_KINDS; job.kind++) {
-		(void)job_managed_by_others(&job);
 		(void)job_finish_time(&job);
 		job.gang_scheduler = gang_schedulers[tally->refused % ARRAY_LEN(gang_schedulers)];
 		if (job_translate(&job, &translation, &err) == 0) {

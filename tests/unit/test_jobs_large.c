@@ -1,5 +1,12 @@
-/* Jobs with large specs: how long a turn of the queue lasts (jobs/act.c). */
+/* Jobs with large specs: what the memory holds of them, and how long a turn of the queue lasts (jobs/act.c). */
 #include "tests/unit/jobs_server.h"
+
+#include <malloc.h>
+
+enum { LARGE_JOBS = 8, SMALL_VALUES = 20 * 1000 };
+/* The texts of the job's spec, of the Framework's and of the request that waits, each with some room. A tree takes 230
+ * bytes for each "{},". */
+enum { TEXTS_HELD = 6 };
 
 /* Returns the length of the job's text. */
 static size_t show_large(struct world *world, int index, int values)
@@ -20,6 +27,34 @@ static size_t show_large(struct world *world, int index, int values)
 			  &err) < 0)
 		fail_msg("%s", err.message);
 	return text.len;
+}
+
+static size_t held_bytes(void)
+{
+	struct mallinfo2 info = mallinfo2();
+
+	return info.uordblks + info.hblkhd;
+}
+
+static void test_memory(void **state)
+{
+	struct world *world = *state;
+	size_t before = held_bytes();
+	size_t text_bytes = 0;
+	size_t bytes;
+
+	if (before == 0)
+		skip(); /* a sanitizer's or memcheck's malloc */
+	for (int i = 0; i < LARGE_JOBS; i++)
+		text_bytes += show_large(world, i, SMALL_VALUES);
+	act_run(&world->act, LARGE_JOBS, INT64_MAX);
+	assert_int_equal(job_store_count(world->store, JOB_TFJOB), LARGE_JOBS);
+	assert_int_equal(world->act.counters.refused, 0);
+	bytes = held_bytes() - before;
+	print_message("%d jobs of %zu bytes: %zu bytes each\n", LARGE_JOBS, text_bytes / LARGE_JOBS,
+		      bytes / LARGE_JOBS);
+	assert_true(bytes > text_bytes);
+	assert_true(bytes < text_bytes * TEXTS_HELD);
 }
 
 /* How many turns of so many items, that end at that time, look at three jobs. */
@@ -48,6 +83,7 @@ static void test_turns(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_turns, setup, teardown),
 	};
 

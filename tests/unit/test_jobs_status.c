@@ -7,9 +7,12 @@
 /* The job's spec is changed; a path of two members. */
 static void change(struct story *story, const char *outer, const char *name, json_t *value)
 {
+	json_t *spec = json_object_get(story->object, "spec");
 	struct error err;
 
-	json_object_set_new(json_object_get(story->job.spec, outer), name, value);
+	json_object_set_new(json_object_get(spec, outer), name, value);
+	free(story->job.spec);
+	story->job.spec = json_text(spec);
 	job_translation_free(&story->translation);
 	assert_int_equal(job_translate(&story->job, &story->translation, &err), 0);
 }
