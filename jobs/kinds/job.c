@@ -12,8 +12,10 @@
 #include "common/base/mem.h"
 #include "common/framework/object.h"
 
-/* Letters and digits of a name that a Framework cannot have. */
-enum { NAME_KEPT = 50 };
+enum {
+	NAME_KEPT = 50,       /* letters and digits of a name that a Framework cannot have */
+	PART_MAX = 64 * 1024, /* of text that stays a tree; nobody needs as much */
+};
 
 #define OPERATOR "kubeflow.org/training-operator"
 
@@ -58,15 +60,18 @@ static struct json_span member(struct json_span object, const char *name)
 	return json_reader_find(&reader, name) ? json_reader_pass(&reader) : (struct json_span){0};
 }
 
-/* *out is the object's tree, or NULL if it is no object. 0, or -1 and *err. */
-static int read_tree(struct json_span span, json_t **out, struct error *err)
+/* *out is the tree of the member of that name, or NULL if it is no object. 0, or -1 and *err. */
+static int read_tree(const char *name, struct json_span span, json_t **out, struct error *err)
 {
+	*out = NULL;
+	if (span.len > PART_MAX)
+		return error_set(err, "%s has %zu bytes, expected at most %d", name, span.len, PART_MAX);
 	*out = is_object(span) ? json_parse(span.at, span.len, err) : NULL;
 	return *out == NULL && is_object(span) ? -1 : 0;
 }
 
 /* What is to be known of the spec at any time. */
-static void read_spec(struct json_span spec, struct job *out)
+static int read_spec(struct json_span spec, struct job *out, struct error *err)
 {
 	const struct json_span runtime_id = member(spec, "runtimeID");
 	cleanup_json json_t *policy = NULL;
@@ -74,12 +79,14 @@ static void read_spec(struct json_span spec, struct job *out)
 
 	if (is_object(spec))
 		out->spec = mem_strndup(spec.at, spec.len);
-	read_tree(member(spec, "runPolicy"), &policy, NULL);
+	if (read_tree("spec.runPolicy", member(spec, "runPolicy"), &policy, err) < 0)
+		return -1;
 	manager = json_str(policy, "managedBy");
 	out->managed_by_others = out->kind != JOB_CAICLOUD_TFJOB && manager != NULL && manager[0] != '\0' &&
 				 strcmp(manager, OPERATOR) != 0;
 	out->ttl_sec = json_int(policy, "ttlSecondsAfterFinished", -1);
 	out->has_runtime_id = runtime_id.at != NULL && runtime_id.at[0] == '"' && runtime_id.len > strlen("\"\"");
+	return 0;
 }
 
 static int read_parts(const struct object_parts *parts, struct job *out, struct error *err)
@@ -88,8 +95,8 @@ static int read_parts(const struct object_parts *parts, struct job *out, struct 
 
 	if (meta->ns[0] == '\0')
 		return error_set(err, "metadata.namespace is missing or not a string");
-	if (read_tree(member(parts->metadata, "labels"), &out->labels, err) < 0 ||
-	    read_tree(parts->status, &out->status, err) < 0)
+	if (read_tree("metadata.labels", member(parts->metadata, "labels"), &out->labels, err) < 0 ||
+	    read_tree("status", parts->status, &out->status, err) < 0)
 		return -1;
 	out->ns = mem_strdup(meta->ns);
 	out->name = mem_strdup(meta->name);
@@ -97,8 +104,7 @@ static int read_parts(const struct object_parts *parts, struct job *out, struct 
 	out->version = mem_strdup(meta->resource_version);
 	out->generation = meta->generation;
 	out->deleting = meta->deletion_time != 0;
-	read_spec(parts->spec, out);
-	return 0;
+	return read_spec(parts->spec, out, err);
 }
 
 int job_read(enum job_kind kind, const char *text, size_t len, struct job *out, struct error *err)

@@ -80,11 +80,36 @@ static void test_turns(void **state)
 	assert_int_equal(turns_of_three(world, 2, INT64_MAX), 2);
 }
 
+/* What stays a tree has a limit. */
+static void test_large_parts(void **state)
+{
+	static const char *const parts[][2] = {
+		{"\"metadata\":{\"namespace\":\"ns\",\"name\":\"j\",\"uid\":\"u\",\"labels\":{\"a\":\"%0*d\"}}",
+		 "metadata.labels has 70008 bytes, expected at most 65536"},
+		{"\"status\":{\"a\":\"%0*d\"},\"metadata\":{\"namespace\":\"ns\",\"name\":\"j\",\"uid\":\"u\"}",
+		 "status has 70008 bytes, expected at most 65536"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+		cleanup_buf struct buf text = {0};
+		struct error err;
+		struct job job;
+
+		buf_putc(&text, '{');
+		buf_printf(&text, parts[i][0], 70000, 0);
+		buf_putc(&text, '}');
+		assert_int_equal(job_read(JOB_TFJOB, text.data, text.len, &job, &err), -1);
+		assert_string_equal(err.message, parts[i][1]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_turns, setup, teardown),
+		cmocka_unit_test(test_large_parts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
