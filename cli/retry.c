@@ -213,10 +213,10 @@ static int run(struct cli *cli, struct retry *retry, struct error *err)
 	show_done(cli, retry->created, done);
 	if (subdomain != NULL && !options->replace)
 		cli_note(cli,
-			 "it waits for the Service %s, which Framework %s has until it is deleted: delete that "
-			 "Framework, or "
-			 "set another spec.network.subdomain",
-			 subdomain, retry->from);
+			 "if Framework %s still has the Service %s, the new one waits until that Framework is deleted "
+			 "or "
+			 "another spec.network.subdomain is set",
+			 retry->from, subdomain);
 	return 0;
 }
 

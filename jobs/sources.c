@@ -167,6 +167,7 @@ static void on_discovered(void *arg, const struct kube_answer *answer)
 	const struct job_names *names = job_names(source->kind);
 	cleanup_free char *status = mem_printf("%s/status", names->resource);
 	cleanup_json json_t *list = NULL;
+	bool known = answer->failure == KUBE_OK && answer->http_status == 404;
 	const char *message = answer->message;
 	struct error err;
 
@@ -175,11 +176,11 @@ static void on_discovered(void *arg, const struct kube_answer *answer)
 		return;
 	if (answer->failure == KUBE_OK && answer->http_status == 200) {
 		list = json_parse(answer->body, answer->body_len, &err);
+		known = list != NULL;
 		if (list == NULL)
 			message = err.message;
 	}
-	if (list != NULL || (answer->failure == KUBE_OK && answer->http_status == 404))
-		source->open = false;
+	source->open = source->open && !known;
 	if (has_resource(list, names->resource)) {
 		tell(source, has_resource(list, status));
 		if (source->reflector == NULL)
@@ -188,7 +189,7 @@ static void on_discovered(void *arg, const struct kube_answer *answer)
 	}
 	if (source->reflector != NULL)
 		return; /* it is asked again when there is the next doubt */
-	if (!source->open) {
+	if (known) {
 		if (!source->told)
 			log_info("the API server does not serve %s: looking again every %d s", names->full,
 				 LOOK_AGAIN_MS / 1000);

@@ -24,7 +24,7 @@ void sources_free(struct sources *sources);
 /* Nothing reaches the store any more. Before the client is freed. NULL is fine. */
 void sources_stop(struct sources *sources);
 
-/* Whether Frameworks, and the jobs of each served kind, have been listed. */
+/* Whether Frameworks, and the jobs of each served kind, have been listed, and it is known which kinds are served. */
 bool sources_synced(const struct sources *sources);
 /* Asks the API server anew whether the kind, which it serves, has a status subresource. */
 void sources_doubt(struct sources *sources, enum job_kind kind);

@@ -61,7 +61,7 @@ bool reconciler_run(struct reconciler *reconciler)
 	take_up_leased(reconciler);
 	queue_add_due(reconciler, now_ms);
 	for (int i = 0; i < RECONCILES_AT_ONCE && reconciler->queue_first != NULL &&
-			reconciler->ports.boot_ms(reconciler->ports.context) < now_ms + RUN_MS;
+			(i == 0 || reconciler->ports.boot_ms(reconciler->ports.context) < now_ms + RUN_MS);
 	     i++) {
 		struct item *item = queue_take_first(reconciler);
 

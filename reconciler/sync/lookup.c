@@ -1,6 +1,5 @@
 /* Reading Kueue's objects that have no namespace: ResourceFlavors, WorkloadPriorityClasses (CONTRACT.md §21); see
- * kueue.h. They are read when a decision needs them, and kept until the Workload
- * is admitted. */
+ * kueue.h. They are read when a decision needs them, and kept until the Workload is admitted. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -36,8 +36,9 @@ bool gang_change(struct reconcile *reconcile)
 	struct framework *framework = reconcile->framework;
 	struct slot *slot = owned_slot(framework, SLOT_POD_GROUP);
 
-	/* a former owner of the key may have created what we do not see yet */
-	if (framework->status.attempt.gang == GANG_NONE || framework->inherited || framework_completing(framework))
+	/* a former owner of the key, or we when the PodGroup was there, may have created what we do not see yet */
+	if (framework->status.attempt.gang == GANG_NONE || framework->inherited || framework_completing(framework) ||
+	    framework->owned_work[SLOT_POD_GROUP - SLOT_SERVICE].sent != 0)
 		return false;
 	for (size_t r = 0; r < framework->status.attempt.role_count; r++)
 		if (framework->roles[r].creation_pending < (int32_t)framework->status.attempt.roles[r].task_count)

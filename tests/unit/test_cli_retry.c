@@ -226,8 +226,7 @@ static void test_next_name(void **state)
 static void test_same_service(void **state)
 {
 	static const struct expected waits = {
-		CLI_DONE, 1,    "fr1", "it waits for the Service s, which Framework f has until it is deleted",
-		false,    false};
+		CLI_DONE, 1, "fr1", "if Framework f still has the Service s, the new one waits", false, false};
 
 	(void)state;
 	memset(&server, 0, sizeof(server));

@@ -8,6 +8,7 @@
 #include <ev.h>
 #include <string.h>
 
+#include "common/base/log.h"
 #include "common/kube/reflector.h"
 #include "jobs/sources.h"
 
@@ -161,11 +162,34 @@ static void synced_when_listed(void **state)
 	assert_true(sources_synced(world->sources));
 }
 
+static int warnings;
+
+static void count_warnings(char severity, const char *message)
+{
+	(void)message;
+	warnings += severity == 'W';
+}
+
+/* What was known once does not hide what goes wrong later. */
+static void failures_are_told(void **state)
+{
+	const struct world *world = *state;
+
+	log_set_sink(count_warnings);
+	answer(0, KUBE_OK, 404, "{}");
+	assert_int_equal(warnings, 0);
+	sources_doubt(world->sources, JOB_PYTORCHJOB);
+	answer(1, KUBE_OK, 403, "{}");
+	log_set_sink(NULL);
+	assert_int_equal(warnings, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(synced_only_when_known, setup, teardown),
 		cmocka_unit_test_setup_teardown(synced_when_listed, setup, teardown),
+		cmocka_unit_test_setup_teardown(failures_are_told, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

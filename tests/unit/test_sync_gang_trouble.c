@@ -95,6 +95,27 @@ static void test_corrected(void **state)
 	}
 }
 
+/* Its PodGroup was asked for, and the Pod perhaps: the attempt keeps its gang, although somebody deleted the PodGroup.
+ */
+static void test_corrected_too_late(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	w.fault = (struct world_fault){.kind = CALL_CREATE_POD, .count = 1000, .message = "no answer"};
+	world_create_framework(&w, "{'gang':{'scheduler':'Volcano'},'taskRoles':[{'name':'a','taskNumber':1}]}", NULL);
+	world_settle(&w);
+	json_object_del(w.pod_groups, "f-0");
+	world_advance(&w, 61);
+	world_forbid(&w, CALL_CREATE_OWNED, 1000, "no");
+	world_settle(&w);
+	world_edit(&w, "{'gang':{'scheduler':'Coscheduling'},'taskRoles':[{'name':'a','taskNumber':1}]}");
+	world_settle(&w);
+	assert_int_equal(w.framework->status.attempt.gang, GANG_VOLCANO);
+	world_end(&w);
+}
+
 /* An Event is kept for an hour: one that waits longer is told of again. */
 static void test_not_served_for_long(void **state)
 {
@@ -313,6 +334,7 @@ int main(void)
 		cmocka_unit_test(test_foreign),
 		cmocka_unit_test(test_not_served),
 		cmocka_unit_test(test_corrected),
+		cmocka_unit_test(test_corrected_too_late),
 		cmocka_unit_test(test_not_served_for_long),
 		cmocka_unit_test(test_asked),
 		cmocka_unit_test(test_discovery_refused),
