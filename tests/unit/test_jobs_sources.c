@@ -1,55 +1,13 @@
 /* When fc-jobs has listed what there is; the test takes the place of the client and the reflectors. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/unit/reflectors.h"
 
-#include <cmocka.h>
 #include <ev.h>
 #include <string.h>
 
 #include "common/base/log.h"
-#include "common/kube/reflector.h"
 #include "jobs/sources.h"
 
 enum { QUESTIONS = 4 };
-
-struct reflector {
-	const struct reflector_handler *handler;
-	void *arg;
-};
-
-static struct reflector reflectors[1 + JOB_KINDS];
-static size_t reflector_count;
-
-struct reflector *reflector_new(struct ev_loop *loop, struct kube_client *client,
-				const struct reflector_options *options, const struct reflector_handler *handler,
-				void *arg)
-{
-	struct reflector *reflector = &reflectors[reflector_count++];
-
-	(void)loop;
-	(void)client;
-	(void)options;
-	*reflector = (struct reflector){.handler = handler, .arg = arg};
-	return reflector;
-}
-
-void reflector_start(struct reflector *reflector)
-{
-	(void)reflector;
-}
-
-void reflector_free(struct reflector *reflector)
-{
-	(void)reflector;
-}
-
-void reflector_note_version(const struct reflector_object *object, const char *version)
-{
-	(void)object;
-	(void)version;
-}
 
 /* What the sources asked the API server. */
 static struct question {
@@ -78,12 +36,6 @@ static void answer(size_t question, enum kube_failure failure, int http_status, 
 					   .message = "what went wrong"};
 
 	questions[question].done(questions[question].arg, &answer);
-}
-
-static void list(size_t i)
-{
-	reflectors[i].handler->list_begin(reflectors[i].arg);
-	reflectors[i].handler->list_end(reflectors[i].arg, "7");
 }
 
 static void on_wake(void *arg)

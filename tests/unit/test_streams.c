@@ -1,63 +1,13 @@
 /* Streams of the watcher; the test takes the place of their reflectors. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "common/kube/reflector.h"
+#include "tests/unit/reflectors.h"
 #include "watcher/view/cache.h"
 #include "watcher/view/streams.h"
 
 enum { STREAMS = 3, NAMESPACES = 2, REFUSALS = 6, SHARDS = 4 };
 
-/* What the streams gave to their reflectors, in the order of the kinds. */
-struct reflector {
-	const struct reflector_handler *handler;
-	void *arg;
-	int again; /* watches that the streams ended */
-};
-
-static struct reflector reflectors[STREAMS * NAMESPACES];
-static size_t reflector_count;
 static int synced;
 static int relisted;
 static bool live;
-
-struct reflector *reflector_new(struct ev_loop *loop, struct kube_client *client,
-				const struct reflector_options *options, const struct reflector_handler *handler,
-				void *arg)
-{
-	struct reflector *reflector = &reflectors[reflector_count++];
-
-	(void)loop;
-	(void)client;
-	(void)options;
-	*reflector = (struct reflector){.handler = handler, .arg = arg};
-	return reflector;
-}
-
-void reflector_start(struct reflector *reflector)
-{
-	(void)reflector;
-}
-
-void reflector_watch_again(struct reflector *reflector)
-{
-	reflector->again++;
-}
-
-void reflector_free(struct reflector *reflector)
-{
-	(void)reflector;
-}
-
-void reflector_note_version(const struct reflector_object *object, const char *version)
-{
-	(void)object;
-	(void)version;
-}
 
 static void on_synced(void *arg)
 {
@@ -76,12 +26,6 @@ static void on_live(void *arg, bool now)
 {
 	(void)arg;
 	live = now;
-}
-
-static void list(size_t i)
-{
-	reflectors[i].handler->list_begin(reflectors[i].arg);
-	reflectors[i].handler->list_end(reflectors[i].arg, "7");
 }
 
 static void watch(size_t i, bool on)
