@@ -214,8 +214,7 @@ static int run(struct cli *cli, struct retry *retry, struct error *err)
 	if (subdomain != NULL && !options->replace)
 		cli_note(cli,
 			 "if Framework %s still has the Service %s, the new one waits until that Framework is deleted "
-			 "or "
-			 "another spec.network.subdomain is set",
+			 "or another spec.network.subdomain is set",
 			 retry->from, subdomain);
 	return 0;
 }
