@@ -11,7 +11,7 @@
 #include "common/framework/object.h"
 #include "jobs/act.h"
 
-enum { REQUEST_TIMEOUT_MS = 15 * 1000 };
+enum { REQUEST_TIMEOUT_MS = 30 * 1000 }; /* a server asks several admission webhooks, for up to 10 s each */
 
 #define MERGE_PATCH "application/merge-patch+json"
 

@@ -10,7 +10,7 @@
 #include "common/base/mem.h"
 #include "reconciler/events.h"
 #include "reconciler/reconciler.h"
-#include "reconciler/sync/served.h"
+#include "reconciler/request.h"
 
 enum {
 	REQUEST_TIMEOUT_MS = 30 * 1000, /* before the lease cuts it */
@@ -20,13 +20,11 @@ enum {
 	HTTP_CONFLICT = 409,
 	HTTP_TOO_LARGE = 413,
 	HTTP_SERVER_ERROR = 500,
+	HTTP_GATEWAY_TIMEOUT = 504,
 };
 
 /* The part of the mean time of status writes that a new one has. */
 #define WRITE_TIME_WEIGHT 0.2
-/* Answers of a few hundred bytes instead of the whole object. */
-#define ACCEPT_METADATA "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
-#define FRAMEWORKS_PATH "/apis/frameworkcontroller.microsoft.com/v1/namespaces"
 
 /* Without a lease no write is sent, and no write outlives the lease. */
 static bool lease_allows(const struct item *item, int64_t *timeout_ms)
@@ -47,6 +45,18 @@ static const char *answer_text(const struct kube_answer *answer)
 {
 	return answer->status.message != NULL && answer->status.message[0] != '\0' ? answer->status.message
 										   : answer->message;
+}
+
+/* For people. The API server gives up when the lease ends; other clients wait longer. */
+static char *explained(const struct kube_answer *answer)
+{
+	const char *text = answer_text(answer);
+
+	if (answer->http_status != HTTP_GATEWAY_TIMEOUT || !answer->status.is_status)
+		return mem_strdup(text);
+	return mem_printf("%s (admission webhooks, and all else, have to end within memberLeaseSec: repair what is "
+			  "slow, or raise memberLeaseSec)",
+			  text);
 }
 
 /* A 404 that does not prove the absence of the object: a proxy sent it, or a server that does not serve Frameworks yet.
@@ -157,6 +167,9 @@ static void write_smaller(struct item *item, const struct kube_answer *answer)
 
 static void write_failed(struct item *item, const struct kube_answer *answer)
 {
+	struct sync_time now = store_time(item->reconciler);
+	cleanup_free char *message = NULL;
+
 	framework_write_failed(item->framework);
 	if (answer->failure == KUBE_REFUSED || answer->failure == KUBE_CANCELLED)
 		return; /* no lease: the next owner of the key writes */
@@ -175,7 +188,9 @@ static void write_failed(struct item *item, const struct kube_answer *answer)
 		write_again_later(item, answer);
 		return;
 	}
+	message = explained(answer);
 	log_warning("[%s]: cannot write the status: %s", item->key, answer->message);
+	framework_write_refused(item->framework, answer->http_status, message, &now, item->writes.failures);
 	write_again_later(item, answer);
 }
 
@@ -359,6 +374,7 @@ static void answer_call(struct pending_call *pending, const struct kube_answer *
 	struct item *item = pending->item;
 	struct reconciler *reconciler = item->reconciler;
 	struct sync_time now = store_time(reconciler);
+	cleanup_free char *message = NULL;
 	struct call_answer result = {
 		.sent = answer != NULL && answer->sent,
 		.reason = "",
@@ -372,7 +388,7 @@ static void answer_call(struct pending_call *pending, const struct kube_answer *
 		result.absent = answer->absent;
 		result.is_status = answer->status.is_status;
 		result.reason = answer->status.reason == NULL ? "" : answer->status.reason;
-		result.message = answer_text(answer);
+		result.message = message = explained(answer);
 		result.body = answer->body;
 		result.retry_after_ms = answer->retry_after_ms;
 		if (answer->http_status / 100 != 2 && answer->sent && !answer->absent)
@@ -400,102 +416,15 @@ static void on_call_done(void *arg, const struct kube_answer *answer)
 	start_waiting(reconciler);
 }
 
-static void write_delete_options(struct buf *out, const struct call *call)
-{
-	buf_puts(out, "{\"apiVersion\":\"v1\",\"kind\":\"DeleteOptions\",\"preconditions\":{\"uid\":");
-	buf_json_string(out, call->uid);
-	if (call->version != NULL) {
-		buf_puts(out, ",\"resourceVersion\":");
-		buf_json_string(out, call->version);
-	}
-	buf_putc(out, '}');
-	if (call->force)
-		buf_puts(out, ",\"gracePeriodSeconds\":0");
-	if (call->kind == CALL_DELETE_FRAMEWORK)
-		buf_puts(out, ",\"propagationPolicy\":\"Foreground\"");
-	buf_putc(out, '}');
-}
-
-/* name NULL: of all of them. */
-static char *owned_path(const struct framework *framework, const struct call *call, const char *name)
-{
-	const struct owned_resource *resource = call->resource;
-
-	return mem_printf("/%s/%s/namespaces/%s/%s%s%s", resource->api == API_CORE ? "api" : "apis",
-			  resource->api_version, framework->ns, resource->plural, name == NULL ? "" : "/",
-			  name == NULL ? "" : name);
-}
-
-static char *call_path(const struct framework *framework, const struct call *call)
-{
-	cleanup_free char *path = NULL;
-
-	switch (call->kind) {
-	case CALL_CREATE_CONFIG_MAP: return mem_printf("/api/v1/namespaces/%s/configmaps", framework->ns);
-	case CALL_GET_CONFIG_MAP:
-	case CALL_DELETE_CONFIG_MAP:
-		return mem_printf("/api/v1/namespaces/%s/configmaps/%s", framework->ns, call->name);
-	case CALL_CREATE_POD: return mem_printf("/api/v1/namespaces/%s/pods", framework->ns);
-	case CALL_CREATE_OWNED: return owned_path(framework, call, NULL);
-	case CALL_GET_OWNED:
-	case CALL_DELETE_OWNED:
-	case CALL_PATCH_OWNED: return owned_path(framework, call, call->name);
-	case CALL_PATCH_OWNED_STATUS:
-		path = owned_path(framework, call, call->name);
-		return mem_printf("%s/status", path);
-	case CALL_GET_KUEUE: return mem_printf("/apis/%s/%s", call->resource->api_version, call->name);
-	case CALL_DELETE_FRAMEWORK: return mem_printf(FRAMEWORKS_PATH "/%s/frameworks/%s", framework->ns, call->name);
-	default: return mem_printf("/api/v1/namespaces/%s/pods/%s", framework->ns, call->name);
-	}
-}
-
 static void start_call(struct pending_call *pending)
 {
 	struct item *item = pending->item;
 	struct reconciler *reconciler = item->reconciler;
 	cleanup_buf struct buf body = {0};
-	cleanup_free char *path = call_path(item->framework, &pending->call);
-	struct kube_request request = {
-		.path = path,
-		.accept = ACCEPT_METADATA,
-		.timeout_ms = REQUEST_TIMEOUT_MS,
-		.before_send = call_allowed,
-		.server_timeout = true,
-	};
+	cleanup_free char *path = NULL;
+	struct kube_request request = {.timeout_ms = REQUEST_TIMEOUT_MS, .before_send = call_allowed};
 
-	switch (pending->call.kind) {
-	case CALL_CREATE_CONFIG_MAP:
-	case CALL_CREATE_POD:
-	case CALL_CREATE_OWNED:
-		request.method = "POST";
-		framework_call_body(item->framework, &pending->call, &body);
-		break;
-	case CALL_GET_CONFIG_MAP:
-	case CALL_GET_POD:
-		request.method = "GET";
-		request.accept = NULL; /* a Pod's phase is wanted */
-		request.server_timeout = false;
-		break;
-	case CALL_GET_OWNED:
-	case CALL_GET_KUEUE:
-		request.method = "GET";
-		request.server_timeout = false;
-		break;
-	case CALL_PATCH_OWNED:
-	case CALL_PATCH_OWNED_STATUS:
-		request.method = "PATCH";
-		request.content_type = "application/merge-patch+json";
-		framework_call_body(item->framework, &pending->call, &body);
-		break;
-	default:
-		request.method = "DELETE";
-		write_delete_options(&body, &pending->call);
-		break;
-	}
-	if (pending->call.resource != NULL && pending->call.resource->whole)
-		request.accept = NULL;
-	request.body = body.data;
-	request.body_len = body.len;
+	call_request(item->framework, &pending->call, &path, &body, &request);
 	reconciler->calls_on_way++;
 	reconciler->ports.request(reconciler->ports.context, &request, on_call_done, pending);
 }

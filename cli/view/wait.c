@@ -137,6 +137,7 @@ static struct task_wait pending_wait(const struct pod_wait *of, const struct tas
 		[POD_WAIT_START] = WAIT_START,
 		[POD_WAIT_NEVER] = WAIT_NEVER_STARTS,
 		[POD_WAIT_UNSCHEDULABLE] = WAIT_UNSCHEDULABLE,
+		[POD_WAIT_GATED] = WAIT_GATE,
 	};
 
 	return (struct task_wait){
@@ -238,12 +239,14 @@ static struct task_wait preparing_of(const struct inquiry *inquiry, const struct
 		wait.kind = WAIT_NONE;
 		return wait;
 	}
-	if (pod->wait_of != NULL && pod->wait_of->wait != NULL)
-		return pending_wait(pod->wait_of->wait, task);
 	if (*pod->gates != '\0') {
 		wait.kind = WAIT_GATE;
 		wait.message = pod->gates;
-	} else if (pod->init != NULL) {
+		return wait;
+	}
+	if (pod->wait_of != NULL && pod->wait_of->wait != NULL)
+		return pending_wait(pod->wait_of->wait, task);
+	if (pod->init != NULL) {
 		wait.kind = pod->in_barrier ? WAIT_BARRIER : WAIT_INIT;
 		wait.reason = pod->init;
 	} else if (*pod->node == '\0') {

@@ -170,7 +170,8 @@ static void describe_barrier(const struct inquiry *inquiry, const struct waiting
 /* Who should have noticed it, and what the API server has refused to them. */
 static void describe_unnoticed(const struct inquiry *inquiry, struct why *why)
 {
-	static const char *const reasons[] = {"FailedGetPod", "FailedGetConfigMap", "FailedDeletePod"};
+	static const char *const reasons[] = {"FailedUpdateStatus", "FailedGetPod", "FailedGetConfigMap",
+					      "FailedDeletePod"};
 
 	why_fact_lease(why, inquiry);
 	for (size_t i = 0; inquiry->events != NULL && i < ARRAY_LEN(reasons); i++)

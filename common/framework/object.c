@@ -361,7 +361,7 @@ static void write_container(struct buf *out, const struct container_state *conta
 
 static void write_wait(struct buf *out, const struct pod_wait *wait)
 {
-	if (wait->kind == POD_WAIT_UNSCHEDULABLE) {
+	if (wait->kind == POD_WAIT_UNSCHEDULABLE || wait->kind == POD_WAIT_GATED) {
 		buf_json_open(out, "conditions", '[');
 		buf_puts(out, "{\"type\":\"PodScheduled\",\"status\":\"False\"");
 		buf_json_text(out, "reason", wait->reason);

@@ -109,12 +109,13 @@ enum pod_wait_kind {
 	POD_WAIT_START,         /* the kubelet fails to start a container, and tries again */
 	POD_WAIT_NEVER,         /* it fails for a reason that does not pass by itself */
 	POD_WAIT_UNSCHEDULABLE, /* the scheduler finds no node */
+	POD_WAIT_GATED,         /* the scheduler does not look for one before the scheduling gates are removed */
 };
 
 /* Why a Pending Pod does not come to run (CONTRACT.md §6). */
 struct pod_wait {
 	enum pod_wait_kind kind;
-	const char *container; /* "" when unschedulable */
+	const char *container; /* "" when unschedulable or gated */
 	const char *reason;
 	const char *message;
 	int64_t since; /* unix seconds of the condition PodScheduled; 0 for containers, whose status has no time */
@@ -131,7 +132,9 @@ struct pod {
 	const char *node_name; /* "" when not set */
 	const char *pod_ip;
 	const char *host_ip;
-	const char *reason; /* status.reason, status.message: "" when absent; kept of Failed and Succeeded Pods only */
+	/* status.reason, status.message; those of a Failed Pod's condition DisruptionTarget when it has no reason
+	 * (CONTRACT.md §8.2). "" when absent; kept of Failed and Succeeded Pods only. */
+	const char *reason;
 	const char *message;
 	/* Init containers first; filled only when the Pod is Succeeded or Failed. */
 	struct container_state *containers;

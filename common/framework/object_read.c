@@ -182,10 +182,24 @@ static void add_waiting(struct object_view *view, struct json_span container, st
 
 static void add_unscheduled(struct object_view *view, struct json_span reason, struct json_span message, int64_t since)
 {
-	if (view->wait.found || reason.at == NULL || !json_span_is(&reason, "Unschedulable"))
+	bool gated = json_span_is(&reason, "SchedulingGated");
+
+	if (view->wait.found || reason.at == NULL || !(gated || json_span_is(&reason, "Unschedulable")))
 		return;
-	view->wait = (struct wait_view){
-		.found = true, .kind = POD_WAIT_UNSCHEDULABLE, .reason = reason, .message = message, .since = since};
+	view->wait = (struct wait_view){.found = true,
+					.kind = gated ? POD_WAIT_GATED : POD_WAIT_UNSCHEDULABLE,
+					.reason = reason,
+					.message = message,
+					.since = since};
+}
+
+/* Since Kubernetes 1.26, who disrupts a Pod says so in this condition, some (PodGC, of a Pod whose node is gone) in
+ * nothing else. */
+static void add_disruption(struct object_view *view, struct json_span reason, struct json_span message)
+{
+	view->reason = reason;
+	if (view->message.len == 0)
+		view->message = message;
 }
 
 static void read_waiting(struct json_reader *reader, struct json_span *reason, struct json_span *message)
@@ -253,13 +267,15 @@ static void read_condition(struct json_reader *reader, struct object_view *view)
 		else
 			json_reader_skip(reader);
 	}
-	if (view->phase != POD_PENDING)
-		view->ready = view->ready || (json_span_is(&type, "Ready") && json_span_is(&status, "True"));
-	else if (json_span_is(&type, "PodScheduled") && json_span_is(&status, "False"))
+	if (view->phase == POD_PENDING && json_span_is(&type, "PodScheduled") && json_span_is(&status, "False"))
 		add_unscheduled(view, reason, message, since);
+	else if (view->phase == POD_FAILED && json_span_is(&type, "DisruptionTarget") && json_span_is(&status, "True"))
+		add_disruption(view, reason, message);
+	else if (view->phase == POD_RUNNING && json_span_is(&type, "Ready") && json_span_is(&status, "True"))
+		view->ready = true;
 }
 
-static void read_ready(const struct json_span *conditions, struct object_view *view)
+static void read_conditions(const struct json_span *conditions, struct object_view *view)
 {
 	struct json_reader reader;
 
@@ -325,8 +341,9 @@ static void read_pod_status(struct json_reader *reader, struct object_view *view
 	}
 	if (view->phase == POD_PENDING)
 		read_wait(&init_statuses, &statuses, &conditions, view);
-	else if (view->phase == POD_RUNNING && view->ready_wanted.at != NULL)
-		read_ready(&conditions, view);
+	else if ((view->phase == POD_RUNNING && view->ready_wanted.at != NULL) ||
+		 (view->phase == POD_FAILED && view->reason.len == 0))
+		read_conditions(&conditions, view);
 	if (view->phase != POD_SUCCEEDED && view->phase != POD_FAILED) {
 		view->reason = view->message = (struct json_span){0};
 		return;

@@ -14,6 +14,7 @@
 enum { HTTP_FORBIDDEN = 403, HTTP_CONFLICT = 409, HTTP_TOO_MANY_REQUESTS = 429 };
 /* After a failed create, this many succeed one after the other before there is no limit again. */
 enum { CREATE_WINDOW_LAST = 16 };
+enum { LASTING_FAILURES = 14 }; /* in a row, which take a minute or so (request_backoff.h) */
 
 static bool is_create(enum call_kind kind)
 {
@@ -122,10 +123,11 @@ static void create_succeeded(struct framework *framework, struct slot *slot, con
 	}
 	mark_straggler(framework, slot);
 	slot->failed_at = 0;
-	backoff_reset(&framework->creates);
+	if (slot->kind == SLOT_POD) /* a ConfigMap's creation says nothing about Pods */
+		backoff_reset(&framework->creates);
 	if (framework->create_window == 0)
 		return;
-	if (slot->kind == SLOT_POD) /* a ConfigMap's creation says nothing about Pods */
+	if (slot->kind == SLOT_POD)
 		framework->create_window = framework->create_window >= CREATE_WINDOW_LAST
 						   ? 0
 						   : framework->create_window * 2;
@@ -213,17 +215,26 @@ static void keep_refusal(struct slot *slot, const struct call *call, const struc
 		keep_error(slot, call, answer);
 }
 
-/* A missing right, or an admission webhook that objects: nothing goes on before somebody repairs that. */
+/* A missing right, or an admission webhook that objects: nothing goes on before somebody repairs that. A webhook that
+ * cannot be reached is a 5xx, which most often passes by itself, so these count once many have come in a row. */
 static void note_refusal(struct framework *framework, const char *reason, const char *verb, const char *name,
-			 const struct call_answer *answer, const struct sync_time *time)
+			 int http_status, const char *message, const struct sync_time *time, int failures)
 {
-	if (answer->http_status / 100 != 4 || answer->http_status == HTTP_CONFLICT ||
-	    answer->http_status == HTTP_TOO_MANY_REQUESTS || time->boot_ms < framework->refused_again_ms)
+	bool lasting = http_status >= 500 && failures >= LASTING_FAILURES;
+	bool refused = http_status / 100 == 4 && http_status != HTTP_CONFLICT && http_status != HTTP_TOO_MANY_REQUESTS;
+
+	if (!(lasting || refused) || time->boot_ms < framework->refused_again_ms)
 		return;
 	framework->refused_again_ms = time->boot_ms + REPORT_AGAIN_MS;
 	framework->refused_reason = reason;
 	free(framework->refused);
-	framework->refused = mem_printf("Failed to %s %s: %s", verb, name, answer->message);
+	framework->refused = mem_printf("Failed to %s %s: %s", verb, name, message);
+}
+
+void framework_write_refused(struct framework *framework, int http_status, const char *message,
+			     const struct sync_time *time, int failures)
+{
+	note_refusal(framework, "FailedUpdateStatus", "update", "the status", http_status, message, time, failures);
 }
 
 /* Of a Pod or ConfigMap; keep_refusal() has those of other objects. */
@@ -231,13 +242,12 @@ static void note_slot_refusal(struct framework *framework, const struct slot *sl
 			      const struct call_answer *answer, const struct sync_time *time)
 {
 	bool get = verb == VERB_GET;
+	const char *reason = slot->kind == SLOT_POD ? (get ? "FailedGetPod" : "FailedDeletePod")
+						    : (get ? "FailedGetConfigMap" : "FailedDeleteConfigMap");
 
-	if (slot->kind == SLOT_POD)
-		note_refusal(framework, get ? "FailedGetPod" : "FailedDeletePod", get ? "get" : "delete", slot->name,
-			     answer, time);
-	else if (slot->kind == SLOT_CONFIG_MAP)
-		note_refusal(framework, get ? "FailedGetConfigMap" : "FailedDeleteConfigMap", get ? "get" : "delete",
-			     slot->name, answer, time);
+	if (slot->kind == SLOT_POD || slot->kind == SLOT_CONFIG_MAP)
+		note_refusal(framework, reason, get ? "get" : "delete", slot->name, answer->http_status,
+			     answer->message, time, framework->others.failures);
 }
 
 static struct request_backoff *get_backoff(struct framework *framework, const struct slot *slot)
@@ -395,7 +405,8 @@ static void answer_delete_framework(struct framework *framework, const struct ca
 	if (answer->http_status / 100 == 2 || answer->absent)
 		return;
 	framework->retention_sent = false;
-	note_refusal(framework, "FailedDeleteFramework", "delete", framework->name, answer, time);
+	note_refusal(framework, "FailedDeleteFramework", "delete", framework->name, answer->http_status,
+		     answer->message, time, framework->others.failures);
 	backoff_fail(&framework->others, random, time->boot_ms, answer->retry_after_ms);
 }
 

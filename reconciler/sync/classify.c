@@ -244,8 +244,9 @@ bool create_exceeds_quota(const char *message)
 
 enum create_failure classify_create_error(int http_code, bool is_status, const char *reason, const char *message)
 {
-	/* A server that does not know the kind yet, and a quota that may be freed. */
-	static const char *const passing[] = {"object provided is unrecognized", NULL};
+	/* A server that does not know the kind yet; a namespace or a quota that is so new that it is not complete. */
+	static const char *const passing[] = {"object provided is unrecognized", "serviceaccount \"default\" not found",
+					      "status unknown for quota", NULL};
 	/* A permanent verdict that a network fault on the server's side may have caused. */
 	static const char *const network[] = {"connection reset by peer", "use of closed network connection",
 					      "http2: server sent GOAWAY", NULL};

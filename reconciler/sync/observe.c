@@ -188,12 +188,6 @@ static void check_status(struct framework *framework, const struct json_span *pa
 	pace_hurry(framework);
 }
 
-static void reset_waits(struct framework *framework)
-{
-	backoff_reset(&framework->creates);
-	backoff_reset(&framework->others);
-}
-
 static bool is_other(const struct framework *framework, const struct object_meta *meta)
 {
 	return !framework->exists || strcmp(framework->uid, meta->uid) != 0;
@@ -368,6 +362,7 @@ static void make_room(struct slot *slot, const struct object_meta *meta)
 	slot->confirmed_by = before.confirmed_by;
 	slot->vouched_by = before.vouched_by;
 	slot->wait = before.wait;
+	slot->ungated_sec = before.ungated_sec;
 	slot->reported = before.reported;
 }
 
@@ -471,7 +466,11 @@ void framework_observe_gone(struct framework *framework, enum object_kind kind, 
 	}
 	slot_news(slot);
 	slot->poll_ms = 0;
-	reset_waits(framework);
+	backoff_reset(&framework->others);
+	/* The end of a ConfigMap says nothing about Pods: an attempt whose Pods are refused ends with it, and the next
+	 * one must not ask for them at once. */
+	if (kind == KIND_POD || framework->status.state == STATE_CREATION_PENDING)
+		backoff_reset(&framework->creates);
 	if (kind == KIND_POD)
 		slot_mark_dirty(framework, slot);
 }

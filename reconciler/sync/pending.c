@@ -66,8 +66,10 @@ static int64_t waiting_since(struct reconcile *reconcile, struct slot *slot, str
 	struct slot_wait *wait;
 	int64_t since_sec;
 
-	if (pod->wait->kind == POD_WAIT_UNSCHEDULABLE)
-		return pod->wait->since != 0 ? pod->wait->since : pod->meta.creation_time;
+	if (pod->wait->kind == POD_WAIT_UNSCHEDULABLE) {
+		since_sec = pod->wait->since != 0 ? pod->wait->since : pod->meta.creation_time;
+		return since_sec > slot->ungated_sec ? since_sec : slot->ungated_sec;
+	}
 	wait = clock_of(reconcile, slot, attempt);
 	wait->clear_ms = 0;
 	if (attempt->waiting_time != 0)
@@ -111,6 +113,15 @@ static struct completion *timeout_completion(int32_t code, const char *what, int
 	return completion_predefined(code, text);
 }
 
+/* The time of the condition PodScheduled is that of the gates' as long as no node is found. */
+static void note_gates(const struct reconcile *reconcile, struct slot *slot)
+{
+	if (slot->pod->wait != NULL && slot->pod->wait->kind == POD_WAIT_GATED)
+		slot->ungated_sec = SLOT_GATED;
+	else if (slot->ungated_sec == SLOT_GATED)
+		slot->ungated_sec = reconcile->now_sec;
+}
+
 struct completion *pending_over(struct reconcile *reconcile, size_t role, size_t index, struct slot *slot,
 				const struct pending_policy *policy)
 {
@@ -120,9 +131,10 @@ struct completion *pending_over(struct reconcile *reconcile, size_t role, size_t
 	int64_t since_sec;
 	int64_t waited_sec;
 
-	if (wait == NULL || wait->kind == POD_WAIT_UNSCHEDULABLE)
+	note_gates(reconcile, slot);
+	if (wait == NULL || wait->kind == POD_WAIT_UNSCHEDULABLE || wait->kind == POD_WAIT_GATED)
 		pending_starts(reconcile, slot, attempt);
-	if (wait == NULL)
+	if (wait == NULL || wait->kind == POD_WAIT_GATED)
 		return NULL;
 	since_sec = waiting_since(reconcile, slot, attempt, policy);
 	waited_sec = reconcile->now_sec - since_sec;

@@ -185,6 +185,7 @@ void slot_clear(struct slot *slot)
 	slot->straggler = false;
 	slot->confirmed_by = 0;
 	slot->vouched_by = 0;
+	slot->ungated_sec = 0;
 	free(slot->wait);
 	slot->wait = NULL;
 	if (slot->reported == REPORTED_PHASE)

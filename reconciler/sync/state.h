@@ -66,11 +66,13 @@ struct slot {
 	uint64_t failed_at; /* how many creates of the Framework had failed before its last one, and 1; 0: it did not */
 	int64_t poll_ms;    /* CLOCK_BOOTTIME from which on a GET may be sent again */
 	struct slot_wait *wait; /* of a Pod that fails to start (pending.c); NULL: it does not */
-	uint64_t confirmed_by;  /* the GET of the ConfigMap that the Pod's deletion waits for (task.c); 0: none */
-	uint64_t vouched_by;    /* the status write that proves that no status is newer (fence.c); 0: none */
-	size_t role_hint;       /* where the TaskRole was last found */
-	uint64_t place;         /* in the order of turns (turns.c) */
-	bool unseen;            /* during a snapshot: not shown in it yet */
+	int64_t ungated_sec; /* when its Pod was first seen without scheduling gates; SLOT_GATED: it has some; 0: never
+			      */
+	uint64_t confirmed_by; /* the GET of the ConfigMap that the Pod's deletion waits for (task.c); 0: none */
+	uint64_t vouched_by;   /* the status write that proves that no status is newer (fence.c); 0: none */
+	size_t role_hint;      /* where the TaskRole was last found */
+	uint64_t place;        /* in the order of turns (turns.c) */
+	bool unseen;           /* during a snapshot: not shown in it yet */
 	bool dirty;
 	bool waiting;
 	struct slot *next_dirty;
@@ -78,6 +80,8 @@ struct slot {
 	struct slot *next_creating; /* of those that want to be created, in this reconcile */
 	UT_hash_handle hh;
 };
+
+enum { SLOT_GATED = -1 /* ungated_sec */ };
 
 /* A failed create or patch, to be classified by CONTRACT.md §8 once it is sure that nothing was created; or another
  * call about an owned object that was refused for want of a right. */

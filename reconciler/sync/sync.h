@@ -77,6 +77,9 @@ uint64_t framework_write_started(struct framework *framework, int64_t boot_ms);
 bool framework_write_can_wait(const struct framework *framework);
 /* It failed, or what became of it is unknown: the next reconcile asks for another. */
 void framework_write_failed(struct framework *framework);
+/* Why it failed, for an Event (CONTRACT.md §12.25). failures: before it, in a row. */
+void framework_write_refused(struct framework *framework, int http_status, const char *message,
+			     const struct sync_time *time, int failures);
 /* A write of the status as of `version` has succeeded; the object is at resource_version now. */
 void framework_written(struct framework *framework, uint64_t version, const char *resource_version);
 /* Appends the body of PUT …/status: identity and status, compressed when asked for (and when it is over 700 KiB, if

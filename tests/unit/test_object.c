@@ -143,6 +143,47 @@ static void test_pod_phases(void **state)
 	}
 }
 
+/* A Pod whose node is gone fails with no reason but that of a condition. */
+static void test_disruption(void **state)
+{
+#define DISRUPTED(status)                                                                  \
+	"\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\",\"reason\":\"x\"},"       \
+	"{\"type\":\"DisruptionTarget\",\"status\":\"" status "\",\"reason\":\"DeletionBy" \
+	"PodGC\",\"message\":\"node gone\"}]"
+	static const struct {
+		const char *status;
+		const char *reason;
+		const char *message;
+	} rows[] = {
+		{"\"phase\":\"Failed\"," DISRUPTED("True"), "DeletionByPodGC", "node gone"},
+		{DISRUPTED("True") ",\"phase\":\"Failed\",\"reason\":\"\"", "DeletionByPodGC", "node gone"},
+		{"\"phase\":\"Failed\",\"message\":\"m\"," DISRUPTED("True"), "DeletionByPodGC", "m"},
+		{"\"phase\":\"Failed\",\"reason\":\"Evicted\"," DISRUPTED("True"), "Evicted", ""},
+		{"\"phase\":\"Failed\"," DISRUPTED("False"), "", ""},
+		{"\"phase\":\"Succeeded\"," DISRUPTED("True"), "", ""},
+		{"\"phase\":\"Running\"," DISRUPTED("True"), "", ""},
+		{"\"phase\":\"Pending\"," DISRUPTED("True"), "", ""},
+		{"\"phase\":\"Failed\",\"conditions\":[7,{}]", "", ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		cleanup_free char *text = mem_printf("{" POD_META ",\"status\":{%s}}", rows[i].status);
+		cleanup_buf struct buf kept = {0};
+		struct pod *pod = pod_read(text, strlen(text), NULL);
+		struct pod *copy;
+
+		assert_non_null(pod);
+		assert_string_equal(pod->reason, rows[i].reason);
+		assert_string_equal(pod->message, rows[i].message);
+		pod_write(&kept, pod);
+		copy = pod_read(kept.data, kept.len, NULL);
+		assert_true(pod_same(pod, copy));
+		pod_free(pod);
+		pod_free(copy);
+	}
+}
+
 /* Init containers with restartPolicy Always, wherever the spec stands, however it is written; and on the bus. */
 static void test_sidecars(void **state)
 {
@@ -374,7 +415,8 @@ static void test_pod_waits(void **state)
 		 POD_WAIT_NEVER, "c", "InvalidImageName", 0},
 		{"\"phase\":\"Pending\"," UNSCHEDULED("False", "Unschedulable"), POD_WAIT_UNSCHEDULABLE, "",
 		 "Unschedulable", 100},
-		{"\"phase\":\"Pending\"," UNSCHEDULED("False", "SchedulingGated"), -1, "", "", 0},
+		{"\"phase\":\"Pending\"," UNSCHEDULED("False", "SchedulingGated"), POD_WAIT_GATED, "",
+		 "SchedulingGated", 100},
 		{"\"phase\":\"Pending\"," UNSCHEDULED("True", "Unschedulable"), -1, "", "", 0},
 		{"\"phase\":\"Pending\",\"conditions\":{},\"containerStatuses\":[7,{\"state\":7},{\"state\":{"
 		 "\"waiting\":7}}]",
@@ -504,12 +546,12 @@ static void test_identity(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pod_round_trip),  cmocka_unit_test(test_pod_details_only_when_over),
-		cmocka_unit_test(test_pod_phases),      cmocka_unit_test(test_pod_same),
-		cmocka_unit_test(test_sidecars),        cmocka_unit_test(test_config_map),
-		cmocka_unit_test(test_attempt_id_text), cmocka_unit_test(test_wrong_types),
-		cmocka_unit_test(test_pod_waits),       cmocka_unit_test(test_pod_ready),
-		cmocka_unit_test(test_identity),
+		cmocka_unit_test(test_pod_round_trip), cmocka_unit_test(test_pod_details_only_when_over),
+		cmocka_unit_test(test_pod_phases),     cmocka_unit_test(test_pod_same),
+		cmocka_unit_test(test_sidecars),       cmocka_unit_test(test_disruption),
+		cmocka_unit_test(test_config_map),     cmocka_unit_test(test_attempt_id_text),
+		cmocka_unit_test(test_wrong_types),    cmocka_unit_test(test_pod_waits),
+		cmocka_unit_test(test_pod_ready),      cmocka_unit_test(test_identity),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -445,6 +445,57 @@ static void events_wait_for_the_answer(void **state)
 	assert_int_equal(item->framework->generation, 2);
 }
 
+/* Answers the write of f so, and what follows it up to the next one; whether an Event then says it. */
+static bool refused_with(struct world *world, int http_status, const char *reason, const char *event)
+{
+	cleanup_free char *status = mem_printf(
+		"{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"reason\":\"%s\",\"message\":\"denied\"}", reason);
+	cleanup_free char *text = framework_text("f", 10, 1);
+	size_t at;
+
+	world_answer(world, find_call(world, "PUT "), http_status, status);
+	run_all(world);
+	at = find_event(world, "FailedUpdateStatus");
+	if (at < world->call_count)
+		assert_non_null(strstr(world->calls[at].body, event));
+	world->now_ms += 60 * 1000;
+	run_all(world);
+	at = find_call(world, "GET ");
+	if (at < world->call_count) {
+		world_answer(world, at, 200, text);
+		run_all(world);
+	}
+	return find_event(world, "FailedUpdateStatus") < world->call_count;
+}
+
+/* A webhook that refuses status writes: the owner of the Framework sees no log. */
+static void refusals_are_reported(void **state)
+{
+	struct world *world = *state;
+
+	world->lease_ms = 60 * 1000;
+	world_grant(world, SHARD);
+	show_framework(world, "f", SHARD, 1);
+	run_all(world);
+	assert_false(refused_with(world, 429, "TooManyRequests", ""));
+	assert_true(refused_with(world, 403, "Forbidden", "Failed to update the status: denied\""));
+}
+
+/* A server that is slow for a minute does the same, and the Event says what the request had to keep to. */
+static void lasting_failures_are_reported(void **state)
+{
+	struct world *world = *state;
+	int failed = 1;
+
+	world->lease_ms = 60 * 1000;
+	world_grant(world, SHARD);
+	show_framework(world, "f", SHARD, 1);
+	run_all(world);
+	while (!refused_with(world, 504, "Timeout", "Failed to update the status: denied (") && failed < 100)
+		failed++;
+	assert_in_range(failed, 10, 20);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -458,6 +509,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(refused_bodies_shrink, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(namesakes_are_not_compressed, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(events_wait_for_the_answer, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(refusals_are_reported, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(lasting_failures_are_reported, world_set_up, world_tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

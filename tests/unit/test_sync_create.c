@@ -267,6 +267,27 @@ static void test_for_good_framework_retried(void **state)
 	world_end(&w);
 }
 
+/* Attempt after attempt whose Pod is refused: each ConfigMap is created and ends, and the Pods' backoff goes on, or the
+ * Framework would take the whole rate limit. */
+static void test_for_good_without_end(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin_of(&w, 1, "", "", ",'retryPolicy':{'maxRetryCount':-2}");
+	w.fault = (struct world_fault){.kind = CALL_CREATE_POD,
+				       .count = INT32_MAX,
+				       .http_status = 403,
+				       .reason = "Forbidden",
+				       .message = "violates PodSecurity"};
+	world_settle_for(&w, 60000);
+	assert_in_range(w.made[CALL_CREATE_POD], 10, 20);
+	w.fault.count = 0;
+	world_settle_for(&w, 60000);
+	assert_state(&w, STATE_PREPARING);
+	world_end(&w);
+}
+
 /* The answer to a create of a Framework that has gone says nothing of its namesake's Pod. */
 static void test_refused_for_namesake(void **state)
 {
@@ -461,6 +482,7 @@ int main(void)
 		cmocka_unit_test(test_status_shown),
 		cmocka_unit_test(test_for_good_retried),
 		cmocka_unit_test(test_for_good_framework_retried),
+		cmocka_unit_test(test_for_good_without_end),
 		cmocka_unit_test(test_refused_for_namesake),
 		cmocka_unit_test(test_templates_freed),
 		cmocka_unit_test(test_carried_out),

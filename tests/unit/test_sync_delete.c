@@ -506,6 +506,23 @@ static void test_refused(void **state)
 	}
 }
 
+/* A webhook that cannot be reached is a 500: an Event once that has lasted. */
+static void test_refused_by_a_webhook_that_is_gone(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin_of(&w, 1, "", "", "");
+	world_settle(&w);
+	refuse(&w, CALL_DELETE_POD, INT32_MAX, 500, "InternalError");
+	world_pod_exit(&w, "f-a-0", 0, "");
+	world_pass(&w, 20);
+	assert_null(strstr(w.events.data, "FailedDeletePod"));
+	world_pass(&w, 300);
+	assert_contains(w.events.data, "FailedDeletePod: Failed to delete f-a-0: denied by protect\n");
+	world_end(&w);
+}
+
 /* A conflict says that somebody else has the name now, of which an event follows, or that something else changed. */
 static void test_conflict_at_the_end(void **state)
 {
@@ -541,6 +558,7 @@ int main(void)
 		cmocka_unit_test(test_late_pod_waits_for_write),
 		cmocka_unit_test(test_label_lost_while_deleting),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_refused_by_a_webhook_that_is_gone),
 		cmocka_unit_test(test_conflict_at_the_end),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,18 +29,26 @@ static void waits(struct world *w, const char *list, const char *reason)
 	world_settle(w);
 }
 
-static void unschedulable(struct world *w, const char *reason)
+/* since: lastTransitionTime, NULL for none. */
+static void unschedulable_since(struct world *w, const char *reason, const char *since)
 {
-	char now[TIME_RFC3339_SIZE];
-	cleanup_free char *text = NULL;
+	cleanup_free char *time = since == NULL ? mem_strdup("null") : mem_printf("'%s'", since);
+	cleanup_free char *text = mem_printf("[{'type':'Ready','status':'False','reason':'Unschedulable'},{'type':"
+					     "'PodScheduled','status':'False','reason':'%s','message':'0/3 nodes',"
+					     "'lastTransitionTime':%s}]",
+					     reason, time);
 
-	world_now_text(w, now);
-	text = mem_printf("[{'type':'Ready','status':'False','reason':'Unschedulable'},{'type':'PodScheduled','status':"
-			  "'False','reason':'%s','message':'0/3 nodes','lastTransitionTime':'%s'}]",
-			  reason, now);
 	json_object_set_new(json_object_get(world_pod(w, "f-a-0"), "status"), "conditions", json_of(text));
 	world_pod_phase(w, "f-a-0", "Pending");
 	world_settle(w);
+}
+
+static void unschedulable(struct world *w, const char *reason)
+{
+	char now[TIME_RFC3339_SIZE];
+
+	world_now_text(w, now);
+	unschedulable_since(w, reason, now);
 }
 
 static const char *diagnostics(struct world *w)
@@ -189,6 +197,32 @@ static void test_unschedulable(void **state)
 	world_end(&w);
 }
 
+/* The condition keeps the time of the gates when they are removed and no node is free, or has none (Kubernetes 1.26 to
+ * 1.29); the gates' time counted, and the Task failed at once. */
+static void test_gates_removed(void **state)
+{
+	(void)state;
+	for (int with_time = 0; with_time < 2; with_time++) {
+		char gated[TIME_RFC3339_SIZE];
+		const char *since = with_time ? gated : NULL;
+		struct world w;
+
+		begin(&w, POLICY);
+		world_now_text(&w, gated);
+		unschedulable_since(&w, "SchedulingGated", since);
+		world_pass(&w, 1000);
+		unschedulable_since(&w, "Unschedulable", since);
+		world_pass(&w, 100);
+		unschedulable_since(&w, "Unschedulable", since);
+		world_pass(&w, 90);
+		assert_null(world_task(&w, 0, 0)->attempt.completion);
+		world_pass(&w, 20);
+		assert_task_code(&w, 0, 0, CODE_POD_UNSCHEDULABLE_TIMEOUT);
+		assert_contains(diagnostics(&w), "Pod has been unschedulable for 3m20s: ");
+		world_end(&w);
+	}
+}
+
 /* 0: at once. */
 static void test_zero(void **state)
 {
@@ -257,9 +291,14 @@ static void test_runs_in_between(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_reasons),         cmocka_unit_test(test_clock), cmocka_unit_test(test_next_pod),
-		cmocka_unit_test(test_unschedulable),   cmocka_unit_test(test_zero),  cmocka_unit_test(test_event),
+		cmocka_unit_test(test_reasons),
+		cmocka_unit_test(test_clock),
+		cmocka_unit_test(test_next_pod),
+		cmocka_unit_test(test_unschedulable),
+		cmocka_unit_test(test_zero),
+		cmocka_unit_test(test_event),
 		cmocka_unit_test(test_runs_in_between),
+		cmocka_unit_test(test_gates_removed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
