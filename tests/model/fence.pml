@@ -87,7 +87,7 @@ byte late_delete; /* a uid */
 	:: else \
 	fi
 
-/* models reconciler/apply.c:write_delete_options */
+/* models reconciler/request.c:write_delete_options */
 #ifdef UID_IGNORED
 #define hits(uid) (pod != 0)
 #else
