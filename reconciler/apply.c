@@ -190,7 +190,8 @@ static void write_failed(struct item *item, const struct kube_answer *answer)
 	}
 	message = explained(answer);
 	log_warning("[%s]: cannot write the status: %s", item->key, answer->message);
-	framework_write_refused(item->framework, answer->http_status, message, &now, item->writes.failures);
+	if (answer->http_status != HTTP_NOT_FOUND) /* a server that does not serve Frameworks yet, for any of them */
+		framework_write_refused(item->framework, answer->http_status, message, &now, item->writes.failures);
 	write_again_later(item, answer);
 }
 
@@ -388,7 +389,8 @@ static void answer_call(struct pending_call *pending, const struct kube_answer *
 		result.absent = answer->absent;
 		result.is_status = answer->status.is_status;
 		result.reason = answer->status.reason == NULL ? "" : answer->status.reason;
-		result.message = message = explained(answer);
+		message = explained(answer);
+		result.message = message;
 		result.body = answer->body;
 		result.retry_after_ms = answer->retry_after_ms;
 		if (answer->http_status / 100 != 2 && answer->sent && !answer->absent)
@@ -398,6 +400,8 @@ static void answer_call(struct pending_call *pending, const struct kube_answer *
 	}
 	if (!item->orphan) {
 		framework_answer(item->framework, &pending->call, &result, &now, &reconciler->random);
+		if (framework_fails(item->framework))
+			waiting_end_turn(item);
 		queue_add(item);
 	}
 }

@@ -68,7 +68,8 @@ struct item {
 	uint32_t calls_on_way;              /* those that wait included */
 	struct pending_call *waiting_first; /* calls that wait, in their order */
 	struct pending_call *waiting_last;
-	struct item *next_in_turn; /* of the items with such calls */
+	struct item **turns;       /* the list that it is in, while it has such calls */
+	struct item *next_in_turn; /* of that list */
 	struct item *prev_in_turn;
 	uint32_t turn_calls; /* started in its turn; 0: its turn has not begun */
 	uint64_t turn;       /* its number */
@@ -138,10 +139,11 @@ struct reconciler {
 	size_t folded;        /* how many were folded since memory was last given back */
 
 	/* apply */
-	struct item *in_turn;   /* items with calls that wait, whose turn has begun: the oldest turn first */
-	struct item *turns;     /* … whose turn has not begun, as they came: they start calls when in_turn is empty */
-	uint64_t turn_count;    /* that have begun */
-	uint32_t waiting_count; /* calls of all items that wait */
+	struct item *in_turn; /* items with calls that wait, whose turn has begun: the oldest turn first */
+	struct item *turns;   /* … whose turn has not begun, as they came: they start calls when in_turn is empty */
+	struct item *failing_turns; /* … whose calls fail */
+	uint64_t turn_count;        /* that have begun */
+	uint32_t waiting_count;     /* calls of all items that wait */
 	uint32_t calls_on_way;
 	uint32_t writes_on_way; /* status writes, and the GETs that follow failed ones */
 	double write_ms;        /* how long a status write took lately, its wait for the rate limit included */

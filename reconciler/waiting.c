@@ -9,6 +9,9 @@
 /* Calls of a Framework's turn. Most attempts get their ConfigMap and all their Pods in one turn. So the Pods run at
  * about the same time, their changes share a status write, and a gang is complete while others have not begun. */
 enum { TURN_CALLS = 32 };
+/* Of so many turns that begin, one is of a Framework whose calls fail, if others wait: such calls come again and again,
+ * by the hundred when a quota is used up. */
+enum { FAILING_PART = 4 };
 
 static int compare_turns(const struct item *a, const struct item *b)
 {
@@ -18,18 +21,20 @@ static int compare_turns(const struct item *a, const struct item *b)
 /* The oldest turn first. So one that waits for an answer does not end behind those that began meanwhile. */
 static void list(struct item *item)
 {
+	struct reconciler *reconciler = item->reconciler;
+
+	item->turns = item->turn_calls > 0               ? &reconciler->in_turn
+		      : framework_fails(item->framework) ? &reconciler->failing_turns
+							 : &reconciler->turns;
 	if (item->turn_calls > 0)
-		DL_INSERT_INORDER2(item->reconciler->in_turn, item, compare_turns, prev_in_turn, next_in_turn);
+		DL_INSERT_INORDER2(*item->turns, item, compare_turns, prev_in_turn, next_in_turn);
 	else
-		DL_APPEND2(item->reconciler->turns, item, prev_in_turn, next_in_turn);
+		DL_APPEND2(*item->turns, item, prev_in_turn, next_in_turn);
 }
 
 static void unlist(struct item *item)
 {
-	if (item->turn_calls > 0)
-		DL_DELETE2(item->reconciler->in_turn, item, prev_in_turn, next_in_turn);
-	else
-		DL_DELETE2(item->reconciler->turns, item, prev_in_turn, next_in_turn);
+	DL_DELETE2(*item->turns, item, prev_in_turn, next_in_turn);
 }
 
 void waiting_add(struct item *item, struct call *call)
@@ -52,7 +57,12 @@ void waiting_add(struct item *item, struct call *call)
 
 struct item *waiting_next(const struct reconciler *reconciler)
 {
-	return reconciler->in_turn != NULL ? reconciler->in_turn : reconciler->turns;
+	bool failing = reconciler->turns == NULL ||
+		       (reconciler->failing_turns != NULL && reconciler->turn_count % FAILING_PART == 0);
+
+	if (reconciler->in_turn != NULL)
+		return reconciler->in_turn;
+	return failing ? reconciler->failing_turns : reconciler->turns;
 }
 
 struct pending_call *waiting_take(struct item *item)
@@ -81,7 +91,13 @@ void waiting_started(struct item *item)
 
 void waiting_end_turn(struct item *item)
 {
+	bool waits = item->waiting_first != NULL;
+
+	if (waits)
+		unlist(item);
 	item->turn_calls = 0;
+	if (waits)
+		list(item);
 }
 
 void waiting_abandon(struct item *item)

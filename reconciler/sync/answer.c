@@ -464,6 +464,11 @@ void framework_answer(struct framework *framework, const struct call *call, cons
 		slot_mark_dirty(framework, slot);
 }
 
+bool framework_fails(const struct framework *framework)
+{
+	return framework->creates.failures > 0 || framework->others.failures > 0 || framework->owned_calls.failures > 0;
+}
+
 /* ---- bodies ---- */
 
 static void write_config_map(const struct framework *framework, struct buf *out)

@@ -67,6 +67,9 @@ struct call_answer {
 void framework_answer(struct framework *framework, const struct call *call, const struct call_answer *answer,
 		      const struct sync_time *time, struct random *random);
 
+/* Whether calls have failed, and none of their sort has succeeded since: the next ones may fail as well. */
+bool framework_fails(const struct framework *framework);
+
 /* ---- status writes (write.c) ---- */
 
 /* A write of the present status begins (boot_ms: CLOCK_BOOTTIME). Returns its version. Later changes go into the next

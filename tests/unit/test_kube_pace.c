@@ -251,6 +251,27 @@ static void test_rate_limit_order(void **state)
 	assert_in_range(clock_boot_ms() - start_ms, 39, 5000);
 }
 
+/* Under a load without end, an Event in ten calls. */
+static void test_low_priority_goes_on(void **state)
+{
+	const struct kube_client_options options = {.qps = 200, .burst = 1};
+	struct fixture *fixture = *state;
+	size_t at[2] = {0};
+
+	start_client(fixture, &options);
+	for (int i = 0; i < 2; i++)
+		call(fixture, 90 + i, (struct kube_request){.low_priority = true});
+	for (int i = 0; i < 30; i++)
+		call(fixture, i, (struct kube_request){.path = "/n"});
+	wait_done(fixture, 32);
+	for (size_t i = 0; i < 32; i++)
+		if (fixture->seen[i].id >= 90)
+			at[fixture->seen[i].id - 90] = i;
+	/* answers may come in another order than calls went out */
+	assert_in_range(at[0], 7, 12);
+	assert_in_range(at[1], 17, 22);
+}
+
 static void test_rate_change(void **state)
 {
 	const struct kube_client_options options = {.qps = 0.001, .burst = 1};
@@ -365,6 +386,7 @@ int main(void)
 		client_test(test_patience),
 		client_test(test_patience_large_body),
 		client_test(test_low_priority_dropped),
+		client_test(test_low_priority_goes_on),
 	};
 
 	signal(SIGPIPE, SIG_IGN);

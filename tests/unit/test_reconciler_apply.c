@@ -314,6 +314,56 @@ static void share_changes(void **state)
 	assert_int_equal(world->call_count, CALLS_MAX);
 }
 
+/* Those whose calls fail wait behind the others, and have their turns all the same. (Three thousand of them, for want of
+ * quota, kept out all others for ever.) */
+static void failing_ones_go_behind(void **state)
+{
+	static const char *const names[] = {"bad0", "bad1", "bad2", "f3", "f4", "f5", "f6"};
+	static const char *const turns[] = {"bad0", "f3", "f4", "f5", "bad1", "f6", "bad2"};
+	struct world *world = *state;
+	struct reconciler *reconciler = &world->reconciler;
+
+	world->lease_ms = 5000;
+	reconciler->calls_max = 0;
+	world_grant(world, SHARD);
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		struct item *item;
+		cleanup_free char *key = mem_printf("ns/%s", names[i]);
+
+		show_framework(world, names[i], SHARD, 1);
+		run_all(world);
+		HASH_FIND_STR(reconciler->items, key, item);
+		item->framework->creates.failures = strncmp(names[i], "bad", 3) == 0;
+		answer_done(world, 0);
+		run_all(world);
+	}
+	assert_int_equal(reconciler->waiting_count, ARRAY_LEN(names));
+	for (size_t i = 0; i < ARRAY_LEN(turns); i++) {
+		struct item *item = waiting_next(reconciler);
+		struct pending_call *pending = waiting_take(item);
+
+		waiting_started(item);
+		assert_string_equal(item->framework->name, turns[i]);
+		pending_call_free(pending);
+		item->calls_on_way--;
+	}
+}
+
+/* A refused creation is repeated: that is another turn, or the refused go before all others for as long as they are
+ * refused. */
+static void failure_ends_the_turn(void **state)
+{
+	struct world *world = *state;
+	struct item *item;
+
+	show_big(world);
+	HASH_FIND_STR(world->reconciler.items, "ns/big", item);
+	assert_true(item->turn_calls > 0);
+	assert_ptr_equal(waiting_next(&world->reconciler), item);
+	world_answer(world, find_call(world, pods), 500, "");
+	assert_int_equal(item->turn_calls, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -327,6 +377,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(sent_is_draining, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(share_of_places, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(share_changes, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(failing_ones_go_behind, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(failure_ends_the_turn, world_set_up, world_tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

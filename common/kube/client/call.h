@@ -92,6 +92,7 @@ struct kube_client {
 	struct token_bucket bucket;
 	struct kube_call *lanes[LANES];
 	size_t low_waiting;
+	unsigned passed_low; /* calls of LANE_NORMAL that were sent while one of LANE_LOW waited, since its last one */
 	struct kube_call *running;
 	struct kube_call *streams; /* running ones */
 	struct kube_call *finished;
@@ -115,6 +116,18 @@ struct kube_client {
 	struct counters counters;
 	struct warnings warnings;
 };
+
+/* ---- lanes.c ---- */
+
+/* Into its lane, and out of it. */
+void lane_add(struct kube_call *call);
+void lane_remove(struct kube_call *call);
+/* Whether the lane's calls need a token and a place. Those of LANE_HTTP1 had both when they were sent first. */
+bool lane_is_limited(enum lane lane);
+/* The first call of that lane, or of those that wait behind it; NULL: none waits. */
+struct kube_call *lane_first(const struct kube_client *client, enum lane lane);
+/* The one to send when it is that lane's turn, in which calls wait: that of another lane now and then. */
+struct kube_call *lane_next(const struct kube_client *client, enum lane lane);
 
 /* ---- handle.c ---- */
 

@@ -20,7 +20,7 @@ enum { DEFAULT_CONNECTIONS = 32 };
 enum { MULTIPLEXED_CALLS = 90 };
 /* A larger body is sent in so many turns of the loop that they do not wait for other events. */
 enum { LARGE_BYTES = 4 * UPLOAD_BYTES };
-/* Events of a storm are worth less than the memory and the budget they would take. */
+/* Events of a storm are worth less than the memory that they would take. */
 enum { LOW_PRIORITY_WAITING_MAX = 1000 };
 /* Connections have a finite life, so that calls spread over the servers behind a balancer again (common/README.md
  * §7.7). */
@@ -36,39 +36,6 @@ static void start_soon(struct kube_client *client)
 
 /* ---- calls ---- */
 
-static void enqueue(struct kube_call *call)
-{
-	struct kube_client *client = call->client;
-
-	call->state = CALL_QUEUED;
-	DL_APPEND(client->lanes[call->lane], call);
-	if (call->lane == LANE_LOW)
-		client->low_waiting++;
-}
-
-static void dequeue(struct kube_call *call)
-{
-	struct kube_client *client = call->client;
-
-	DL_DELETE(client->lanes[call->lane], call);
-	if (call->lane == LANE_LOW)
-		client->low_waiting--;
-}
-
-/* Whether the lane's calls need a token and a place. Those of LANE_HTTP1 had both when they were sent first. */
-static bool is_limited(enum lane lane)
-{
-	return lane > LANE_HTTP1;
-}
-
-/* The first call of that lane, or of those that wait behind it; NULL: none waits. */
-static struct kube_call *first_queued(const struct kube_client *client, enum lane lane)
-{
-	while (lane < LANES && client->lanes[lane] == NULL)
-		lane++;
-	return lane < LANES ? client->lanes[lane] : NULL;
-}
-
 /* Out of the running list; its handle has left the transport already. */
 static void stop_running(struct kube_call *call)
 {
@@ -83,7 +50,7 @@ static void stop_running(struct kube_call *call)
 		DL_DELETE(client->running, call);
 	if (call->lane == LANE_HTTP1)
 		client->http1_running--;
-	if (!is_limited(call->lane))
+	if (!lane_is_limited(call->lane))
 		return;
 	client->in_flight--;
 	client->call_ms += ((double)(clock_boot_ms() - call->started_ms) - client->call_ms) * CALL_WEIGHT;
@@ -112,7 +79,7 @@ static void finish(struct kube_call *call, enum kube_failure failure)
 			call->http_status = 0;
 		exchange_count(call);
 	} else {
-		dequeue(call);
+		lane_remove(call);
 	}
 	call->failure = failure;
 	call->state = CALL_FINISHED;
@@ -200,7 +167,7 @@ static struct kube_call *new_call(struct kube_client *client, const struct kube_
 	call->idle.data = call;
 	ev_init(&call->news, exchange_news);
 	call->news.data = call;
-	enqueue(call);
+	lane_add(call);
 	if (client->closing) {
 		finish(call, KUBE_CANCELLED);
 	} else if (call->lane == LANE_LOW && client->low_waiting > LOW_PRIORITY_WAITING_MAX) {
@@ -240,7 +207,7 @@ static void send_again(struct kube_call *call, enum lane lane)
 	buf_clear(&call->answer);
 	buf_clear(&call->cause);
 	call->http_status = 0;
-	enqueue(call);
+	lane_add(call);
 	start_soon(call->client);
 }
 
@@ -333,7 +300,7 @@ static void refresh_transports(struct kube_client *client)
 static void start(struct kube_call *call)
 {
 	struct kube_client *client = call->client;
-	bool limited = is_limited(call->lane);
+	bool limited = lane_is_limited(call->lane);
 
 	call->allowed_ms = call->request.timeout_ms;
 	if (call->request.before_send != NULL && !call->request.before_send(call->arg, &call->allowed_ms)) {
@@ -352,7 +319,7 @@ static void start(struct kube_call *call)
 	}
 	if (limited)
 		token_bucket_take(&client->bucket);
-	dequeue(call);
+	lane_remove(call);
 	call->state = CALL_RUNNING;
 	call->transport = call->stream ? client->watching : call->lane == LANE_HTTP1 ? client->http1 : client->shared;
 	call->started_ms = clock_boot_ms();
@@ -399,7 +366,7 @@ static bool sends_large(const struct kube_client *client)
 
 int kube_client_patience_ms(const struct kube_client *client)
 {
-	bool waits = first_queued(client, LANE_NORMAL) != NULL;
+	bool waits = lane_first(client, LANE_NORMAL) != NULL;
 
 	if (client->pages > 0 || sends_large(client))
 		return 0;
@@ -419,10 +386,10 @@ static bool may_start(struct kube_client *client)
 	enum credentials_state state;
 	struct kube_call *call;
 
-	if (first_queued(client, LANE_EXEMPT) == NULL)
+	if (lane_first(client, LANE_EXEMPT) == NULL)
 		return true;
 	state = credentials_ready(&client->credentials, &why);
-	while (state == CREDENTIALS_NONE && (call = first_queued(client, LANE_EXEMPT)) != NULL) {
+	while (state == CREDENTIALS_NONE && (call = lane_first(client, LANE_EXEMPT)) != NULL) {
 		buf_printf(&call->cause, "not sent: no credentials: %s", why);
 		finish(call, KUBE_NETWORK);
 	}
@@ -446,17 +413,17 @@ static void start_calls(struct kube_client *client)
 		while (client->lanes[lane] != NULL) {
 			if (lane == LANE_HTTP1 && client->http1_running >= client->max_connections)
 				break;
-			if (is_limited(lane)) {
+			if (lane_is_limited(lane)) {
 				if (client->in_flight >= places(client))
 					break;
 				wait_ms = token_bucket_wait_ms(&client->bucket, clock_boot_ms());
 				if (wait_ms > 0)
 					break;
 			}
-			start(client->lanes[lane]);
+			start(lane_next(client, lane));
 			started = true;
 		}
-		if (is_limited(lane) && client->lanes[lane] != NULL)
+		if (lane_is_limited(lane) && client->lanes[lane] != NULL)
 			break; /* the lower lane waits behind this one */
 	}
 	ev_timer_stop(client->loop, &client->refill);
@@ -479,7 +446,7 @@ static void begin(struct ev_loop *loop, struct ev_watcher *watcher, int events)
 
 	(void)loop;
 	(void)events;
-	if (first_queued(client, LANE_EXEMPT) != NULL)
+	if (lane_first(client, LANE_EXEMPT) != NULL)
 		start_calls(client);
 }
 
@@ -543,7 +510,7 @@ void kube_client_free(struct kube_client *client)
 		return;
 	client->closing = true;
 	for (;;) {
-		struct kube_call *call = first_queued(client, LANE_EXEMPT);
+		struct kube_call *call = lane_first(client, LANE_EXEMPT);
 
 		if (call == NULL)
 			call = client->running;
