@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ev.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -59,16 +60,19 @@ static ASKER_UNUSED int asker_socket(void)
 	return socket(AF_INET, SOCK_STREAM, 0);
 }
 
-/* address: "127.0.0.1:port"; from 127.0.0.host. */
+/* address: "127.0.0.1:port"; from 127.0.0.host. The port is chosen when it connects: one that another run's connection
+ * to another port has just left is free for this one. */
 static ASKER_UNUSED struct asking asker_open_from(const char *address, unsigned host)
 {
 	struct asking asking = {.fd = asker_socket()};
 	struct sockaddr_in to = {.sin_family = AF_INET};
 	struct sockaddr_in from = {.sin_family = AF_INET};
+	int on = 1;
 
 	to.sin_port = htons((uint16_t)atoi(strrchr(address, ':') + 1));
 	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	from.sin_addr.s_addr = htonl(INADDR_LOOPBACK - 1 + host);
+	setsockopt(asking.fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on));
 	if (bind(asking.fd, (struct sockaddr *)&from, sizeof(from)) < 0 ||
 	    connect(asking.fd, (struct sockaddr *)&to, sizeof(to)) < 0) {
 		perror("asker_open");
