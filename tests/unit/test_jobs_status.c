@@ -283,29 +283,35 @@ static void test_not_restarting(void **state)
 	end(&story);
 }
 
-/* The diagnostics of a Pod can be long. */
+/* The diagnostics of a Pod can be long. They are cut before a character that has no room. */
 static void test_restarting_shortened(void **state)
 {
+	static const char head[] = "Worker 1 ended with code 7: ";
+	enum { MOST = 512, SIZE = 4096 };
 	struct framework_status framework;
 	struct progress progress;
-	char text[4096];
+	char text[SIZE];
 	char *failure;
 
 	(void)state;
 	framework_of("worker=Rf", &framework);
-	for (size_t i = 0; i + 1 < sizeof(text); i++)
-		text[i] = i % 2 == 0 ? '\xc3' : '\xa4';
-	text[sizeof(text) - 2] = '\0';
-	completion_free(framework.attempt.roles[0].tasks[1].attempt.completion);
-	framework.attempt.roles[0].tasks[1].attempt.completion = completion_new(7, false, "", NULL, text);
-	for (int compressed = 0; compressed < 2; compressed++) {
-		read_back(&framework, compressed != 0, &progress);
-		failure = progress_failure(&progress, "worker", "Worker");
-		assert_int_equal(strncmp(failure, "Worker 1 ended with code 7: \xc3\xa4", 30), 0);
-		assert_int_equal(strlen(failure), 28 + 512);
-		assert_string_equal(failure + strlen(failure) - 2, "\xc3\xa4");
-		free(failure);
-		progress_free(&progress);
+	for (size_t odd = 0; odd < 2; odd++) { /* whether a character of two bytes lies across the limit */
+		memset(text, 'x', odd);
+		for (size_t i = odd; i + 1 < SIZE; i += 2)
+			memcpy(&text[i], "\xc3\xa4", 2);
+		text[SIZE - 2 + odd] = '\0';
+		completion_free(framework.attempt.roles[0].tasks[1].attempt.completion);
+		framework.attempt.roles[0].tasks[1].attempt.completion = completion_new(7, false, "", NULL, text);
+		for (int compressed = 0; compressed < 2; compressed++) {
+			read_back(&framework, compressed != 0, &progress);
+			failure = progress_failure(&progress, "worker", "Worker");
+			assert_memory_equal(failure, head, strlen(head));
+			assert_memory_equal(failure + strlen(head) + odd, "\xc3\xa4", 2);
+			assert_int_equal(strlen(failure), strlen(head) + MOST - odd);
+			assert_string_equal(failure + strlen(failure) - 2, "\xc3\xa4");
+			free(failure);
+			progress_free(&progress);
+		}
 	}
 	framework_status_free(&framework);
 }
@@ -392,6 +398,30 @@ static void test_backoff_limit(void **state)
 	see(&story, "worker=rrR", CODE_NONE, false);
 	assert_conditions(&story, "Created=True Restarting=True Failed=True TFJobFailed");
 	assert_message(&story, "Job j has failed because it has reached the specified backoff limit");
+	end(&story);
+	/* without any retry the replica that has failed is named */
+	begin(&story, TFJOB
+	      "{runPolicy: {backoffLimit: 0}, tfReplicaSpecs: {Worker: {restartPolicy: OnFailure, " TEMPLATE "}}}}");
+	see(&story, "worker=F", 1, false);
+	assert_message(&story, "TFJob ns/j has failed because 1 Worker replica(s) failed.");
+	end(&story);
+}
+
+/* Another controller has given another reason: the condition is True since then all the same. */
+static void test_reason_changed(void **state)
+{
+	static const char since[] = "2020-01-01T00:00:00Z";
+	struct story story;
+
+	(void)state;
+	begin(&story, TFJOB "{tfReplicaSpecs: {Worker: {" TEMPLATE "}}}}");
+	story.job.status = json_pack("{s:[{s:s, s:s, s:s, s:s}]}", "conditions", "type", "Running", "status", "True",
+				     "reason", "JobRunning", "lastTransitionTime", since);
+	see(&story, "worker=R", CODE_NONE, false);
+	assert_conditions(&story, "Created=True Running=True TFJobRunning");
+	assert_string_equal(
+		json_str(json_array_get(json_object_get(story.job.status, "conditions"), 1), "lastTransitionTime"),
+		since);
 	end(&story);
 }
 
@@ -531,7 +561,7 @@ int main(void)
 		cmocka_unit_test(test_deadline),        cmocka_unit_test(test_unchanged),
 		cmocka_unit_test(test_caicloud),        cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_not_restarting),  cmocka_unit_test(test_restarting_shortened),
-		cmocka_unit_test(test_pod_refused),
+		cmocka_unit_test(test_pod_refused),     cmocka_unit_test(test_reason_changed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
