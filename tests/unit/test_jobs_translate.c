@@ -380,6 +380,49 @@ static void test_names(void **state)
 	assert_true(strlen(job_framework_name(JOB_CAICLOUD_TFJOB, longest, name)) < JOB_FRAMEWORK_NAME_SIZE);
 	longest[JOB_FRAMEWORK_NAME_SIZE - 1] = '\0';
 	assert_string_equal(job_framework_name(JOB_TFJOB, longest, name), longest);
+	/* one that has no room does not become another job's */
+	longest[JOB_FRAMEWORK_NAME_SIZE - 1] = 'a';
+	longest[JOB_FRAMEWORK_NAME_SIZE] = '\0';
+	assert_int_not_equal(strncmp(job_framework_name(JOB_CAICLOUD_TFJOB, longest, name), longest, strlen(name)), 0);
+}
+
+/* The largest values that are not refused. */
+static void test_largest(void **state)
+{
+	static const struct {
+		const char *job;
+		const char *message; /* NULL: it is not refused */
+	} rows[] = {
+		{"apiVersion: kubeflow.org/v1, kind: TFJob, metadata: {name: "
+		 "a23456789012345678901234567890123456789012345678901234567890123}, spec: {tfReplicaSpecs: {" TF_WORKER
+		 "}}",
+		 NULL},
+		{"apiVersion: kubeflow.org/v1, kind: TFJob, metadata: {name: "
+		 "a234567890123456789012345678901234567890123456789012345678901234}, spec: {tfReplicaSpecs: "
+		 "{" TF_WORKER "}}",
+		 "metadata.name is \"a2345"},
+		{PT ", spec: {nprocPerNode: '10000', pytorchReplicaSpecs: {" PT_WORKER "}}", NULL},
+		{PT ", spec: {nprocPerNode: '10001', pytorchReplicaSpecs: {" PT_WORKER "}}",
+		 "spec.nprocPerNode is \"10001\", expected "},
+		{PT ", spec: {pytorchReplicaSpecs: {Worker: {replicas: 10000, " CONTAINER("pytorch") "}}}", NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		cleanup_free char *text = mem_printf("{%s}", rows[i].job);
+		struct job_translation translation;
+		struct error err = {.message = ""};
+		struct job job;
+
+		job_of_text(text, &job);
+		if (job_translate(&job, &translation, &err) == 0)
+			job_translation_free(&translation);
+		if (rows[i].message == NULL)
+			assert_string_equal(err.message, "");
+		else
+			assert_memory_equal(err.message, rows[i].message, strlen(rows[i].message));
+		job_free(&job);
+	}
 }
 
 static void test_managed_by(void **state)
@@ -424,6 +467,9 @@ static void test_read(void **state)
 	assert_true(job_finished(&job));
 	job_free(&job);
 	assert_int_equal(job_read(JOB_TFJOB, "{\"metadata\":{}}", strlen("{\"metadata\":{}}"), &job, &err), -1);
+	job_of_text("{" CC ", spec: {runtimeID: ''}}", &job);
+	assert_false(job.has_runtime_id);
+	job_free(&job);
 }
 
 int main(void)
@@ -433,7 +479,7 @@ int main(void)
 		cmocka_unit_test(test_gangs),    cmocka_unit_test(test_gangs_refused),
 		cmocka_unit_test(test_names),    cmocka_unit_test(test_managed_by),
 		cmocka_unit_test(test_too_long), cmocka_unit_test(test_too_large),
-		cmocka_unit_test(test_read),
+		cmocka_unit_test(test_read),     cmocka_unit_test(test_largest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
