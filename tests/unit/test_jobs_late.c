@@ -89,6 +89,18 @@ static void test_ttl_of_old_copy(void **state)
 	assert_false(has_event(world, "FailedDelete"));
 }
 
+/* A job that nobody wants to look at goes as soon as it has ended. */
+static void test_ttl_of_nothing(void **state)
+{
+	struct world *world = *state;
+	cleanup_json json_t *status = json_pack("{s:[{s:s, s:s}], s:s}", "conditions", "type", "Succeeded", "status",
+						"True", "completionTime", "2026-01-01T00:00:00Z");
+
+	show_job_status(world, JOB_TFJOB, "uid-j", "{}", "{runPolicy: {ttlSecondsAfterFinished: 0}, " WORKERS "}",
+			status);
+	expect_sent(world, 0, "DELETE", "/tfjobs/j");
+}
+
 #define SUSPENDED "{runPolicy: {suspend: true}, " WORKERS "}"
 
 /* Another process leads, whose watch of jobs is late: it has the version from before the job was resumed. Its Framework
@@ -167,6 +179,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_refused_with_late_frameworks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused_without_framework, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ttl_of_old_copy, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_ttl_of_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_suspended_by_old_copy, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_begins_anew_from_old_copy, setup, teardown),
 	};

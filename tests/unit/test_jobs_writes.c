@@ -372,6 +372,146 @@ static void test_metadata_first(void **state)
 	assert_non_null(slot->view->spec.at);
 }
 
+/* The API server has counted as much as an Event can: the news are counted anew. */
+static bool keep_full_event(struct world *world, struct http_conn *conn)
+{
+	(void)world;
+	if (strcmp(conn->method, "POST") == 0)
+		http_reply(conn, 409, "", STATUS(409, "AlreadyExists"));
+	else
+		http_reply(conn, 200, "", "{\"metadata\":{\"name\":\"e\"},\"count\":2147483647}");
+	return true;
+}
+
+static void test_count_in_range(void **state)
+{
+	struct world *world = *state;
+	struct job job = {.kind = JOB_TFJOB, .ns = "ns", .name = "j", .uid = "uid-j", .version = "8"};
+
+	world->script = keep_full_event;
+	job_events_post(world->act.events, &job, "Warning", "A", "text");
+	settle(world);
+	assert_int_equal(world->count, 3);
+	assert_int_equal(json_int(world->sent[2].body, "count", 0), 2);
+}
+
+static bool refuse_once(struct world *world, struct http_conn *conn)
+{
+	world->script = NULL;
+	http_reply(conn, 403, "", STATUS(403, "Forbidden"));
+	return true;
+}
+
+/* A repetition makes the Event that the server has refused. */
+static void test_refused_event(void **state)
+{
+	struct world *world = *state;
+	struct job job = {.kind = JOB_TFJOB, .ns = "ns", .name = "j", .uid = "uid-j"};
+
+	world->script = refuse_once;
+	for (size_t i = 0; i < 2; i++) {
+		job_events_post(world->act.events, &job, "Normal", "A", "text");
+		expect_sent(world, i, "POST", "/events");
+		settle(world);
+	}
+}
+
+/* A repetition is counted at most every ten seconds. */
+static void test_hurried_event(void **state)
+{
+	struct world *world = *state;
+	struct job job = {.kind = JOB_TFJOB, .ns = "ns", .name = "j", .uid = "uid-j"};
+
+	for (size_t i = 0; i < 2; i++) {
+		job_events_post(world->act.events, &job, "Normal", "A", "text");
+		settle(world);
+	}
+	assert_int_equal(world->count, 1);
+}
+
+/* Kubernetes refuses Events with longer messages. */
+static void test_long_event(void **state)
+{
+	enum { LONG = 5000, MOST = 1024 };
+	struct world *world = *state;
+	struct job job = {.kind = JOB_TFJOB, .ns = "ns", .name = "j", .uid = "uid-j"};
+	char text[LONG + 1];
+
+	memset(text, 'x', LONG);
+	text[LONG] = '\0';
+	job_events_post(world->act.events, &job, "Normal", "A", text);
+	assert_int_equal(strlen(json_str(expect_sent(world, 0, "POST", "/events")->body, "message")), MOST);
+}
+
+static bool conflict_at_creation(struct world *world, struct http_conn *conn)
+{
+	world->script = NULL;
+	http_reply(conn, 409, "", STATUS(409, "Conflict"));
+	return true;
+}
+
+/* Not each conflict says that there is a Framework of the name: a quota that somebody else just uses does not. */
+static void test_conflict_of_creation(void **state)
+{
+	struct world *world = *state;
+
+	world->script = conflict_at_creation;
+	show_job(world, "{" WORKERS "}");
+	expect_sent(world, 0, "POST", "/frameworks");
+	expect_sent(world, 1, "POST", "/frameworks");
+	assert_null(find(world, 0, "GET", "/frameworks/j"));
+}
+
+/* A change names the Framework that it was made for: a namesake that has come meanwhile stays as it is. */
+static void test_namesake_kept(void **state)
+{
+	struct world *world = *state;
+	const struct sent *sent;
+
+	begin(world, "{}", "{" WORKERS "}");
+	show_job(world, "{runPolicy: {suspend: true}, " WORKERS "}");
+	sent = expect_sent(world, 0, "PATCH", "/frameworks/j");
+	assert_string_equal(json_str(json_object_get(sent->body, "metadata"), "uid"), "uid-f");
+}
+
+static bool ask_to_wait(struct world *world, struct http_conn *conn)
+{
+	world->script = NULL;
+	http_reply(conn, 503, "Retry-After: 40\r\n", STATUS(503, "ServiceUnavailable"));
+	return true;
+}
+
+static void test_retry_after(void **state)
+{
+	struct world *world = *state;
+	struct item *item;
+
+	world->script = ask_to_wait;
+	show_job(world, "{" WORKERS "}");
+	item = first_item(world);
+	expect_sent(world, 0, "POST", "/frameworks");
+	settle(world);
+	assert_int_equal(world->count, 1);
+	assert_true(ev_timer_remaining(world->loop, &item->timer) > 30);
+}
+
+/* A request that waits when another process begins to lead is not sent. That is no failure of it. */
+static void test_deposed_before_it_is_sent(void **state)
+{
+	struct world *world = *state;
+
+	show_job(world, "{" WORKERS "}");
+	act_run(&world->act, 256, INT64_MAX);
+	assert_non_null(first_item(world)->call);
+	world->leads = false;
+	settle(world);
+	assert_int_equal(world->count, 0);
+	assert_int_equal(world->act.counters.failed, 0);
+	world->leads = true;
+	job_store_queue_all(world->store);
+	expect_sent(world, 0, "POST", "/frameworks");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -390,6 +530,14 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_slow_server, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_requests, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_metadata_first, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_count_in_range, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_refused_event, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_hurried_event, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_long_event, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_conflict_of_creation, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_namesake_kept, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_retry_after, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_deposed_before_it_is_sent, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
