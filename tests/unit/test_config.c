@@ -192,6 +192,8 @@ static void test_ranges(void **state)
 		{"kubeApiServerAddress: http://h:80/x", "expected http[s]://host:port"},
 		{"kubeApiServerAddress: http://u@h:80", "expected http[s]://host:port"},
 		{"kubeApiServerAddress: 'http://h h:80'", "expected http[s]://host:port"},
+		{"kubeApiServerAddress: \"http://h\\nh:80\"", "expected http[s]://host:port"},
+		{"kubeApiServerAddress: 'http://[::1 ]:80'", "expected http[s]://host:port"},
 		{"kubeApiServerAddress: ftp://h:80", "expected http[s]://host:port"},
 		{"kubeApiServerAddress: 8080", "found the integer 8080, expected a string"},
 		{"kubeConfigFilePath: {}", "kubeConfigFilePath: found a mapping, expected a string"},
@@ -247,6 +249,21 @@ static void test_unknown_attributes(void **state)
 				    "which has no effect: expected Transient, Conflict or Permanent"));
 	assert_null(strstr(log, "attributes[0]"));
 	assert_int_equal(json_array_size(config.pod_failure_spec.entries[0].attributes), 2);
+	free(log);
+	config_free(&config);
+}
+
+static void test_empty_ranges(void **state)
+{
+	(void)state;
+	struct config config;
+	char *log = stderr_of_load("podFailureSpec:\n"
+				   "- {code: 1, podPatterns: [{containers: [{codeRange: {min: 4, max: 4}}]}]}\n"
+				   "- {code: 2, podPatterns: [{containers: [{codeRange: {min: 5, max: 4}}]}]}\n",
+				   &config);
+	assert_non_null(strstr(log, "c.yaml:3:53: podFailureSpec[1] (code 2): podPatterns[0].containers[0].codeRange: "
+				    "min 5 is above max 4, so it matches nothing"));
+	assert_null(strstr(log, "(code 1)"));
 	free(log);
 	config_free(&config);
 }
@@ -477,6 +494,7 @@ int main(void)
 		cmocka_unit_test(test_environment),
 		cmocka_unit_test(test_shipped_file),
 		cmocka_unit_test(test_unknown_attributes),
+		cmocka_unit_test(test_empty_ranges),
 	};
 	return cmocka_run_group_tests(tests, clear_environment, NULL);
 }

@@ -90,6 +90,13 @@ static void test_failure_refused(void **state)
 		{ENTRY("code: 1, podPatterns: [{}]"),
 		 "c.yaml:3:10: podFailureSpec[1] (code 1): code: used twice, first by "
 		 "podFailureSpec[0] at 2:10"},
+		/* of several, the first one in the file */
+		{"podFailureSpec:\n- {code: 7, podPatterns: [{}]}\n- {code: 7, podPatterns: [{}]}\n"
+		 "- {code: 3, podPatterns: [{}]}\n- {code: 3, podPatterns: [{}]}\n",
+		 "c.yaml:3:10: podFailureSpec[1] (code 7): code: used twice, first by podFailureSpec[0] at 2:10"},
+		{"podFailureSpec:\n- {code: 3, podPatterns: [{}]}\n- {code: 3, podPatterns: [{}]}\n"
+		 "- {code: 7, podPatterns: [{}]}\n- {code: 7, podPatterns: [{}]}\n",
+		 "c.yaml:3:10: podFailureSpec[1] (code 3): code: used twice, first by podFailureSpec[0] at 2:10"},
 		{ENTRY("code: 2"), "c.yaml:3:3: podFailureSpec[1] (code 2): podPatterns: found none"},
 		{ENTRY("code: 2, podPatterns: []"), "c.yaml:3:26: podFailureSpec[1] (code 2): podPatterns: found none"},
 		{ENTRY("code: 2, podPatterns: null"), "podFailureSpec[1] (code 2): podPatterns: found none"},
