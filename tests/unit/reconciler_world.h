@@ -28,6 +28,7 @@ struct request {
 	void *arg;
 	bool (*before_send)(void *arg, int64_t *timeout_ms);
 	bool waits_behind_all; /* for the rate limit */
+	bool low_priority;
 };
 
 struct world {
@@ -56,6 +57,7 @@ static inline struct kube_call *world_request(void *context, const struct kube_r
 		.arg = arg,
 		.before_send = request->before_send,
 		.waits_behind_all = request->last,
+		.low_priority = request->low_priority,
 	};
 	world->call_count++;
 	world->requests++;

@@ -1,4 +1,5 @@
 /* Events about Frameworks: counted up when they repeat themselves, and not lost one behind the other. */
+#include "common/base/json.h"
 #include "common/base/log.h"
 #include "tests/unit/reconciler_world.h"
 
@@ -18,6 +19,7 @@ static void repetitions_are_told(void **state)
 	assert_true(events_run(events) == INT64_MAX);
 	events_post(events, &about, &event);
 	assert_memory_equal(world->last, "POST /api/v1/namespaces/ns/events ", 34);
+	assert_true(world->calls[0].low_priority);
 	world_answer(world, 0, 201, "{}");
 	world->now_ms += 1000;
 	events_post(events, &about, &event);
@@ -30,6 +32,7 @@ static void repetitions_are_told(void **state)
 	assert_int_equal(world->requests, 2);
 	assert_memory_equal(world->last, "PATCH /api/v1/namespaces/ns/events/f.", 37);
 	assert_non_null(strstr(world->last, "{\"count\":3,\"lastTimestamp\":\"2023-11-14T22:13:24Z\"}"));
+	assert_true(world->calls[0].low_priority);
 	world_answer(world, 0, 200, "{}");
 	/* Later than that it is written at once, and nothing is owed. */
 	world->now_ms += 20000;
@@ -227,6 +230,52 @@ static void forgotten_on_the_way(void **state)
 	assert_int_equal(world->call_count, 0);
 }
 
+/* Kubernetes refuses longer messages, also those that stand for several. */
+static void long_ones_are_cut(void **state)
+{
+	enum { MOST = 1024, LONG = 3 * MOST };
+	static const char combined[] = "(combined from similar events): ";
+	struct world *world = *state;
+	char text[LONG + 1];
+	const struct plan_event event = {true, "TaskFailed", text};
+
+	memset(text, 'x', LONG);
+	text[LONG] = '\0';
+	for (int i = 0; i <= PLACES_LESSER + 1; i++) {
+		text[0] = (char)('0' + i);
+		events_post(world->reconciler.events, &about, &event);
+	}
+	world_answer(world, 0, 201, "{}");
+	for (size_t i = 0; i < world->call_count; i++) {
+		cleanup_json json_t *body = json_parse(world->calls[i].body, strlen(world->calls[i].body), NULL);
+		const char *message = json_str(body, "message");
+
+		assert_int_equal(strlen(message), MOST);
+		if (i + 1 == world->call_count)
+			assert_memory_equal(message, combined, strlen(combined));
+	}
+}
+
+/* To make room, an Event goes whose count is written. */
+static void what_is_owed_is_kept(void **state)
+{
+	enum { KEPT = 512 };
+	struct world *world = *state;
+
+	for (int i = 0; i < KEPT + 10; i++) {
+		post(world, "AttemptCompleted", i);
+		world_answer(world, 0, 201, "{}");
+		if (i == 0)
+			post(world, "AttemptCompleted", i);
+	}
+	assert_int_equal(world->call_count, 0);
+	world->now_ms += 20000;
+	events_run(world->reconciler.events);
+	assert_int_equal(world->call_count, 1);
+	assert_memory_equal(world->last, "PATCH ", 6);
+	assert_non_null(strstr(world->last, "{\"count\":2,"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -238,6 +287,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(similar_ones_are_combined, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(what_waits_is_bounded, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(forgotten_on_the_way, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(long_ones_are_cut, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(what_is_owed_is_kept, world_set_up, world_tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
