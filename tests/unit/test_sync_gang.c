@@ -265,6 +265,25 @@ static void test_rescale_while_lowered(void **state)
 	world_end(&w);
 }
 
+/* A scheduler that reserves minResources before it places a Pod must not wait for what no member needs. */
+static void test_resources_of_members(void **state)
+{
+	static const char role[] = "{'name':'%s','taskNumber':%d,'task':{'pod':{'spec':{'containers':[{'resources':{"
+				   "'requests':{'%s':'1'}}}]}}}}";
+	cleanup_free char *first = mem_printf(role, "a", 2, "cpu");
+	cleanup_free char *second = mem_printf(role, "b", 4, "nvidia.com/gpu");
+	cleanup_free char *spec = mem_printf("{'gang':{'scheduler':'Volcano','minTaskNumber':3},'taskRoles':[%s,%s]}",
+					     first, second);
+	struct world w;
+
+	(void)state;
+	world_begin(&w, spec);
+	world_settle(&w);
+	assert_members(&w, "f-0", 3);
+	assert_json(json_at(group(&w, "f-0"), "spec.minResources"), "{'cpu':'2','nvidia.com/gpu':'1'}");
+	world_end(&w);
+}
+
 /* The TaskRole that asked for GPUs is gone: the patch takes them back. */
 static void test_resources_of_former_role(void **state)
 {
@@ -500,6 +519,7 @@ int main(void)
 		cmocka_unit_test(test_changed),
 		cmocka_unit_test(test_depends),
 		cmocka_unit_test(test_malformed),
+		cmocka_unit_test(test_resources_of_members),
 		cmocka_unit_test(test_resources_of_former_role),
 		cmocka_unit_test(test_scaled_down_while_patched),
 	};

@@ -130,6 +130,33 @@ static void test_evicted(void **state)
 	world_end(&w);
 }
 
+/* Kueue leaves it to the controller to ask for the quota again after these. For other reasons Kueue itself does. */
+static void test_requeued(void **state)
+{
+	static const struct {
+		const char *reason;
+		const char *requeued;
+	} rows[] = {{"Preempted", "True"}, {"NodeFailures", "True"}, {"PodsReadyTimeout", "False"}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		cleanup_free char *status = mem_printf(
+			"{'conditions':[{'type':'QuotaReserved','status':'True'},{'type':'Admitted','status':'True'},{"
+			"'type':'Evicted','status':'True','reason':'%s','message':'m'}],'admission':{'clusterQueue':"
+			"'cq','podSetAssignments':[]}}",
+			rows[i].reason);
+		struct world w;
+
+		begin_admitted(&w, "", "", "");
+		run_all(&w);
+		decide(&w, status);
+		world_pass(&w, 5);
+		assert_string_equal(condition(&w, "QuotaReserved", "status"), "False");
+		assert_string_equal(condition(&w, "Requeued", "status"), rows[i].requeued);
+		world_end(&w);
+	}
+}
+
 /* Whoever deactivates it does so for good, until it is active again. */
 static void test_deactivated(void **state)
 {
@@ -477,6 +504,7 @@ int main(void)
 		cmocka_unit_test(test_not_asked_for),
 		cmocka_unit_test(test_admission_is_kept),
 		cmocka_unit_test(test_evicted),
+		cmocka_unit_test(test_requeued),
 		cmocka_unit_test(test_deactivated),
 		cmocka_unit_test(test_finished),
 		cmocka_unit_test(test_rescaled),
