@@ -191,7 +191,10 @@ static void reply_too_many(struct fixture *fixture, struct http_conn *conn)
 	case 2:
 		http_reply(conn, 429, "", "{\"kind\":\"Status\",\"details\":{\"retryAfterSeconds\":3},\"code\":429}");
 		break;
-	default: http_reply(conn, 503, "Retry-After: 99999999\r\n", ""); break;
+	case 3: http_reply(conn, 503, "Retry-After: 99999999\r\n", ""); break;
+	default:
+		http_reply(conn, 429, "",
+			   "{\"kind\":\"Status\",\"details\":{\"retryAfterSeconds\":99999999},\"code\":429}");
 	}
 }
 
@@ -200,13 +203,14 @@ static void test_retry_after(void **state)
 	struct fixture *fixture = *state;
 
 	fixture->script = reply_too_many;
-	for (size_t i = 1; i <= 3; i++) {
+	for (size_t i = 1; i <= 4; i++) {
 		call(fixture, 0, (struct kube_request){0});
 		wait_done(fixture, i);
 	}
 	assert_int_equal(fixture->seen[0].retry_after_ms, 7000);
 	assert_int_equal(fixture->seen[1].retry_after_ms, 3000);
 	assert_int_equal(fixture->seen[2].retry_after_ms, 3600000);
+	assert_int_equal(fixture->seen[3].retry_after_ms, 3600000);
 }
 
 static void reply_warnings(struct fixture *fixture, struct http_conn *conn)
@@ -219,6 +223,8 @@ static void reply_warnings(struct fixture *fixture, struct http_conn *conn)
 			   "Warning: 299\r\nWarning:\r\n");
 	if (strstr(conn->path, "many") != NULL)
 		buf_printf(&headers, "Warning: 299 - \"number %zu\"\r\n", fixture->server.request_count);
+	if (strstr(conn->path, "long") != NULL)
+		buf_printf(&headers, "Warning: 299 - \"%0*d\"\r\n", 4000, 0);
 	http_reply(conn, 200, headers.data, "{}");
 }
 
@@ -259,6 +265,7 @@ static void test_warnings(void **state)
 	struct fixture *fixture = *state;
 	cleanup_free char *first = NULL;
 	cleanup_free char *again = NULL;
+	cleanup_free char *cut = NULL;
 	cleanup_free char *many = NULL;
 
 	fixture->script = reply_warnings;
@@ -272,8 +279,10 @@ static void test_warnings(void **state)
 	assert_int_equal(lines(first), ARRAY_LEN(texts));
 	again = log_of(fixture, "/api/v1/nodes", 1);
 	assert_string_equal(again, "");
+	cut = log_of(fixture, "/long", 1);
+	assert_int_equal(strspn(strstr(cut, "warns: ") + strlen("warns: "), "0"), 1024);
 	many = log_of(fixture, "/many", 200);
-	assert_int_equal(lines(many), 100 - ARRAY_LEN(texts) + 1);
+	assert_int_equal(lines(many), 100 - ARRAY_LEN(texts));
 	assert_non_null(strstr(many, "more than 100 different warnings"));
 }
 

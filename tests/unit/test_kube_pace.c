@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "common/kube/client/call.h"
 #include "tests/unit/kube_world.h"
 #include "tests/unit/slow.h"
 
@@ -371,6 +372,20 @@ static void test_low_priority_dropped(void **state)
 	assert_int_equal(fixture->seen[1003].failure, KUBE_CANCELLED);
 }
 
+/* Calls spread over the servers behind a balancer again. */
+static void test_connections_have_an_end(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (size_t i = 1; i <= 3; i++) {
+		if (i == 3)
+			transport_notes(fixture->client->shared)->born_ms -= 11 * 60 * 1000;
+		call(fixture, 0, (struct kube_request){0});
+		wait_done(fixture, i);
+		assert_int_equal(fixture->server.conn_count, i < 3 ? 1 : 2);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -387,6 +402,7 @@ int main(void)
 		client_test(test_patience_large_body),
 		client_test(test_low_priority_dropped),
 		client_test(test_low_priority_goes_on),
+		client_test(test_connections_have_an_end),
 	};
 
 	signal(SIGPIPE, SIG_IGN);
