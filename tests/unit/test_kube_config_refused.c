@@ -118,6 +118,8 @@ static void test_refused_user(void **state)
 	       "14:5: " AT_USER ".as: found none beside as-uid, as-groups or as-user-extra, expected a user name");
 	refuse(fixture, HEAD SERVER USER "    as: \"me\\r\\nX: y\"\n",
 	       "14:9: " AT_USER ".as: found a control character in it");
+	refuse(fixture, HEAD SERVER USER "    as: me\n    as-uid: \"7\\nX: y\"\n",
+	       "15:13: " AT_USER ".as-uid: found a control character in it");
 	refuse(fixture, HEAD SERVER USER "    as: me\n    as-groups: [\"a\\nb\"]\n",
 	       "15:17: " AT_USER ".as-groups[0]: found a control character in it");
 	refuse(fixture, HEAD SERVER USER "    as: me\n    as-user-extra: {a: b}\n",
@@ -151,6 +153,8 @@ static void test_refused_exec(void **state)
 		"14:30: " AT_USER ".exec.env[0]: found the string \"x\", expected a mapping",
 		"{command: c, env: [{value: hunter2}], " V1 "}",
 		"14:30: " AT_USER ".exec.env[0].name: found none, expected the name of a variable",
+		"{command: c, env: [{name: a=b, value: c}], " V1 "}",
+		"14:37: " AT_USER ".exec.env[0].name: found a=b, expected the name of a variable",
 		"{command: c, env: [{name: a, value: 22}], " V1 "}",
 		"14:47: " AT_USER ".exec.env[0].value: found something else, expected a string (quote it)",
 	};

@@ -6,6 +6,8 @@
 #include <gnutls/x509.h>
 #include <time.h>
 
+#include "common/base/log.h"
+
 static void write_token(struct fixture *fixture, const char *text)
 {
 	FILE *file;
@@ -76,6 +78,32 @@ static void test_reload(void **state)
 	wait_done(fixture, 1);
 	assert_int_equal(fixture->seen[0].status, 200);
 	assert_int_equal(fixture->server.request_count, 1);
+}
+
+static int complaints;
+
+static void count_complaints(char severity, const char *message)
+{
+	(void)message;
+	complaints += severity == 'W';
+}
+
+/* What is wrong with a file is logged once, until the file is right again. */
+static void test_one_complaint(void **state)
+{
+	static const char *const texts[] = {"", "", "", "right", "", ""};
+	struct fixture *fixture = *state;
+
+	write_token(fixture, "first");
+	start_client(fixture, &(struct kube_client_options){0});
+	complaints = 0;
+	log_set_sink(count_complaints);
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		write_token(fixture, texts[i]);
+		kube_client_reload(fixture->client);
+	}
+	log_set_sink(NULL);
+	assert_int_equal(complaints, 2);
 }
 
 static void test_bad_credentials(void **state)
@@ -200,9 +228,11 @@ static void test_encrypted_key(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		client_test(test_token_read_again), client_test(test_token_stays_wrong), client_test(test_reload),
-		client_test(test_bad_credentials),  client_test(test_impersonation),     client_test(test_proxy),
+		client_test(test_token_read_again), client_test(test_token_stays_wrong),
+		client_test(test_reload),           client_test(test_bad_credentials),
+		client_test(test_impersonation),    client_test(test_proxy),
 		client_test(test_proxy_password),   client_test(test_encrypted_key),
+		client_test(test_one_complaint),
 	};
 
 	signal(SIGPIPE, SIG_IGN);

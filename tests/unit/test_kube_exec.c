@@ -196,12 +196,20 @@ static void test_run_from_path(void **state)
 	struct fixture *fixture = *state;
 	cleanup_free char *old = mem_strdup(getenv("PATH"));
 	cleanup_free char *path = mem_printf("/nonesuch::%s:%s", fixture->dir, old);
+	cleanup_free char *here = mem_printf("%s/here", fixture->dir);
+	int before = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	use_plugin(fixture, "echo '" CREDENTIAL("{\"token\": \"t\"}") "'");
 	mem_replace(&fixture->config.exec->command, "plugin");
+	assert_int_equal(mkdir(here, 0700), 0);
+	put_file(fixture, "here/plugin",
+		 "#!/bin/sh\necho '" CREDENTIAL("{\"token\": \"of the working directory\"}") "'");
+	assert_int_equal(chdir(here), 0);
 	setenv("PATH", path, 1);
 	run_plugin(fixture, 20000);
 	setenv("PATH", old, 1);
+	assert_int_equal(fchdir(before), 0);
+	close(before);
 	assert_string_equal(fixture->given.token, "t");
 }
 
@@ -269,13 +277,17 @@ static void test_run_complains_long(void **state)
 	assert_true(strlen(fixture->failure) < 1200);
 }
 
-/* A process that it leaves behind keeps its pipes open, and holds nothing up. */
+/* A process that it leaves behind keeps its pipes open, and holds nothing up, although the plugin had much time. */
 static void test_run_leaves_one(void **state)
 {
 	struct fixture *fixture = *state;
 
-	use_plugin(fixture, "sleep 15 & echo '" CREDENTIAL("{\"token\": \"t\"}") "'");
-	run_plugin(fixture, 14000);
+	signing_in = fixture;
+	use_plugin(fixture, "echo 'open the page' >&2; until [ -e \"$DIR/signed-in\" ]; do sleep 0.01; done\n"
+			    "sleep 30 & echo '" CREDENTIAL("{\"token\": \"t\"}") "'");
+	log_set_sink(on_log);
+	run_plugin(fixture, 60000);
+	log_set_sink(NULL);
 	assert_string_equal(fixture->given.token, "t");
 }
 

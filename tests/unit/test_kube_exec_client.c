@@ -1,5 +1,6 @@
 /* Exec plugins: what a client does with them. */
 #define _GNU_SOURCE
+#include "common/base/clock.h"
 #include "common/kube/config/credentials.h"
 #include "tests/unit/exec_world.h"
 
@@ -139,6 +140,36 @@ static void test_rejected_together(void **state)
 	credentials_free(&credentials);
 }
 
+/* A plugin runs again a minute before its credentials expire, or in the last tenth of their life. */
+static void test_renewed_in_time(void **state)
+{
+	static const struct {
+		int64_t life_s;
+		int64_t before_s;
+	} rows[] = {{100000, 60}, {300, 30}};
+	struct fixture *fixture = *state;
+	struct credentials credentials;
+	const char *why;
+
+	use_plugin(fixture, "cat \"$DIR/given\"");
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char expiry[TIME_RFC3339_SIZE];
+		cleanup_free char *given = NULL;
+
+		time_format_rfc3339(clock_wall_ms() / 1000 + rows[i].life_s, expiry);
+		given = mem_printf(CREDENTIAL("{\"token\": \"t\", \"expirationTimestamp\": \"%s\"}"), expiry);
+		put_file(fixture, "given", given);
+		assert_int_equal(credentials_load(&credentials, &fixture->config, fixture->loop, on_settled, fixture,
+						  &fixture->err),
+				 0);
+		assert_int_equal(credentials_ready(&credentials, &why), CREDENTIALS_COMING);
+		assert_true(run_until_count(fixture->loop, &fixture->ended, i + 1, 20));
+		assert_in_range(credentials.exec.expires_s - credentials.exec.renew_s, rows[i].before_s - 5,
+				rows[i].before_s);
+		credentials_free(&credentials);
+	}
+}
+
 /* A plugin that changes from certificates to tokens: the old certificate is shown no longer. */
 static void test_certificate_gone(void **state)
 {
@@ -236,7 +267,7 @@ int main(void)
 		exec_test(test_client_rejected),    exec_test(test_rejected_together),
 		exec_test(test_certificate_gone),   exec_test(test_client_plugin_fails),
 		exec_test(test_client_token_first), exec_test(test_client_freed_while_waiting),
-		exec_test(test_other_loop),
+		exec_test(test_other_loop),         exec_test(test_renewed_in_time),
 	};
 
 	return cmocka_run_group_tests_name("kube_exec_client", tests, NULL, NULL);
