@@ -212,6 +212,15 @@ static void test_degraded(void **state)
 	end(&w);
 }
 
+#define POD(name, uid, attempt, state)                                                               \
+	"{'metadata':{'name':'" name "','namespace':'ns','uid':'" uid                                \
+	"','resourceVersion':'7','labels':{'FC_TASKROLE_NAME':'a',"                                  \
+	"'FC_TASK_INDEX':'0','FC_FRAMEWORK_NAME':'f'},'annotations':{'FC_TASK_ATTEMPT_ID':'" attempt \
+	"'}},'spec':{},'status':{"                                                                   \
+	"'phase':'Running','containerStatuses':[{'name':'c','restartCount':0,'state':{'" state "':{}}}]}}"
+#define PODS(items) "{'metadata':{'resourceVersion':'5'},'items':[" items "]}"
+#define RUNNING_POD POD("f-a-0", "p0", "0", "running")
+
 static void serve_no_frameworks(struct world *w, struct http_conn *conn)
 {
 	w->asked++;
@@ -231,6 +240,83 @@ static void test_forbidden(void **state)
 	/* a watch does not try for ever */
 	assert_int_equal(run(&w, "list", "-w", NULL), CLI_FORBIDDEN);
 	assert_int_equal(w.asked, 1);
+	end(&w);
+}
+
+static void serve_forbidden_log(struct world *w, struct http_conn *conn)
+{
+	if (strstr(conn->path, "/log?") != NULL) {
+		assert_int_equal(w->asked++, 0); /* it is not asked for again */
+		reply(conn, 403, FORBIDDEN("pods/log"));
+	} else if (strstr(conn->path, "watch=") != NULL) {
+		http_stream_begin(conn);
+	} else if (strcmp(conn->path, FRAMEWORKS "/f") == 0) {
+		reply(conn, 200, PREPARING);
+	} else {
+		reply(conn, 200, strstr(conn->path, FRAMEWORKS) != NULL ? PODS(PREPARING) : PODS(RUNNING_POD));
+	}
+}
+
+static void test_forbidden_log(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin(&w, serve_forbidden_log);
+	assert_int_equal(run(&w, "logs", "f", "-f", NULL), CLI_FORBIDDEN);
+	assert_contains(w.err, "logs need the right to get pods/log in namespace ns");
+	end(&w);
+}
+
+/* ---- Events of somebody else --------------------------------------------------------------------------------------
+ */
+
+/* Whoever may write Events must not choose what the user's rights are used for. */
+static void serve_hostile_event(struct world *w, struct http_conn *conn)
+{
+	w->asked += strstr(conn->path, "f-a-7") != NULL;
+	assert_null(strstr(conn->path, "secrets"));
+	if (strcmp(conn->path, FRAMEWORKS "/f") == 0)
+		reply(conn, 200, PREPARING);
+	else if (strstr(conn->path, "/events") != NULL)
+		reply(conn, 200,
+		      "{'metadata':{'resourceVersion':'5'},'items':["
+		      "{'reason':'NamingConflict','type':'Warning','message':'Pod ../secrets/s with uid x is there'},"
+		      "{'reason':'NamingConflict','type':'Warning','message':'Pod f-a-7 with uid x is there'}]}");
+	else if (strstr(conn->path, "/pods/") != NULL)
+		reply(conn, 403, FORBIDDEN("pods"));
+	else
+		reply(conn, 200, "{'metadata':{'resourceVersion':'5'},'items':[]}");
+}
+
+static void test_hostile_event(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin(&w, serve_hostile_event);
+	assert_int_equal(run(&w, "why", "f", NULL), CLI_DONE);
+	assert_int_equal(w.asked, 1);
+	end(&w);
+}
+
+/* ---- exec -------------------------------------------------------------------------------------------------------- */
+
+static void serve_preparing(struct world *w, struct http_conn *conn)
+{
+	w->asked++;
+	reply(conn, 200, PREPARING);
+}
+
+static void test_exec_too_early(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin(&w, serve_preparing);
+	assert_int_equal(run(&w, "exec", "f", "a-0", NULL), CLI_ABSENT);
+	assert_string_equal(w.out, "");
+	assert_contains(w.err, "Task a[0] of Framework f is in state AttemptPreparing, expected one that runs\n");
 	end(&w);
 }
 
@@ -276,14 +362,6 @@ static void test_scale_conflict(void **state)
 
 /* ---- logs -------------------------------------------------------------------------------------------------------- */
 
-#define POD(name, uid, attempt, state)                                                               \
-	"{'metadata':{'name':'" name "','namespace':'ns','uid':'" uid                                \
-	"','resourceVersion':'7','labels':{'FC_TASKROLE_NAME':'a',"                                  \
-	"'FC_TASK_INDEX':'0','FC_FRAMEWORK_NAME':'f'},'annotations':{'FC_TASK_ATTEMPT_ID':'" attempt \
-	"'}},'spec':{},'status':{"                                                                   \
-	"'phase':'Running','containerStatuses':[{'name':'c','restartCount':0,'state':{'" state "':{}}}]}}"
-
-#define PODS(items) "{'metadata':{'resourceVersion':'5'},'items':[" items "]}"
 /* Of the Framework's next attempt: its lines look like those of the former one. */
 #define NEXT_POD                                                                                                      \
 	"{'metadata':{'name':'f-a-0','namespace':'ns','uid':'p1','resourceVersion':'8','labels':{'FC_TASKROLE_NAME':" \
@@ -491,6 +569,9 @@ int main(void)
 		cmocka_unit_test(test_logs_of_another_pod),
 		cmocka_unit_test(test_logs),
 		cmocka_unit_test(test_logs_unwritten),
+		cmocka_unit_test(test_forbidden_log),
+		cmocka_unit_test(test_hostile_event),
+		cmocka_unit_test(test_exec_too_early),
 	};
 
 	signal(SIGPIPE, SIG_IGN);

@@ -53,6 +53,8 @@ static void serve_held(struct world *w, struct http_conn *conn)
 
 	if (strcmp(conn->method, "DELETE") == 0) {
 		w->asked++;
+		assert_contains(conn->body, "\"propagationPolicy\":\"Foreground\"");
+		assert_contains(conn->body, first ? "\"uid\":\"u-first\"" : "\"uid\":\"u-second\"");
 		reply(conn, 200, "{}");
 	} else if (strstr(conn->path, "watch=") != NULL) {
 		http_stream_begin(conn);
@@ -247,6 +249,37 @@ static void test_watch_retried(void **state)
 	assert_contains(w.err, "note: Frameworks: cannot watch: ");
 	assert_contains(w.err, "shut down; trying again until it works\n");
 	assert_null(strstr(strstr(w.err, "trying again") + 1, "trying again"));
+	end(&w);
+}
+
+/* The Framework is deleted while nothing can be watched: the first watch is too old, and the second one is refused. */
+static void serve_deleted_between(struct world *w, struct http_conn *conn)
+{
+	if (strstr(conn->path, "watch=") == NULL)
+		reply(conn, 200, w->asked == 0 ? LIST(FRAMEWORK("hello", "AttemptRunning")) : LIST(""));
+	else if (w->asked++ == 0)
+		reply(conn, 410,
+		      "{'kind':'Status','status':'Failure','reason':'Expired','code':410,'message':'too old'}");
+	else
+		reply(conn, 403, FORBIDDEN);
+}
+
+static void test_deleted_between(void **state)
+{
+	const char *screen;
+	struct world w;
+
+	(void)state;
+	begin(&w, serve_deleted_between);
+	assert_int_equal(run(&w, "wait", "hello", NULL), CLI_ABSENT);
+	end(&w);
+	begin(&w, serve_deleted_between);
+	w.cli.out.terminal = true;
+	assert_int_equal(run(&w, "list", "-w", NULL), CLI_FORBIDDEN);
+	assert_contains(w.out, "hello");
+	screen = strstr(w.out, "hello");
+	assert_contains(screen, "\033[2J");
+	assert_null(strstr(strstr(screen, "\033[2J"), "hello"));
 	end(&w);
 }
 
@@ -526,7 +559,7 @@ int main(void)
 		cmocka_unit_test(test_watch_retried), cmocka_unit_test(test_scale_lost),
 		cmocka_unit_test(test_busy),          cmocka_unit_test(test_tree_read_again),
 		cmocka_unit_test(test_many_logs),     cmocka_unit_test(test_late_status),
-		cmocka_unit_test(test_leases),
+		cmocka_unit_test(test_leases),        cmocka_unit_test(test_deleted_between),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -364,6 +364,10 @@ static void test_scale(void **state)
 	assert_string_equal(err.message, "TaskRole w is named twice");
 	assert_null(scale_patch(f, (struct scale_wish[]){{"x", 1}}, 1, false, NULL, &err));
 	assert_string_equal(err.message, "Framework f has no TaskRole x");
+	expect_patch(f, "ps=9996", false,
+		     "[{'op':'test','path':'/spec/taskRoles/0/name','value':'ps'},"
+		     "{'op':'add','path':'/spec/taskRoles/0/taskNumber','value':9996}]",
+		     "");
 	assert_null(scale_patch(f, (struct scale_wish[]){{"ps", 9997}}, 1, false, NULL, &err));
 	assert_string_equal(err.message, "all TaskRoles would have 10001 Tasks together, expected at most 10000");
 	/* as a gang of 2 whose last Task waits for another one */
