@@ -137,6 +137,8 @@ static void health_readiness_and_metrics(void **state)
 	assert_int_equal(get(world, "GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n", NULL), 200);
 	buf_clear(&out);
 	assert_int_equal(get(world, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", &out), 200);
+	assert_non_null(strstr(out.data, "Cache-Control: no-store\r\n"));
+	assert_non_null(strstr(out.data, "X-Content-Type-Options: nosniff\r\n"));
 	assert_non_null(strstr(out.data, "# TYPE handled_total counter\nhandled_total 0\n"));
 	assert_non_null(strstr(out.data, "http_requests_total{code=\"5xx\"} 1\n"));
 	assert_non_null(strstr(out.data, "\nprocess_cpu_seconds_total "));
@@ -337,6 +339,51 @@ static void refuses_what_is_too_large_or_malformed(void **state)
 	world_free(world);
 }
 
+/* Who sends a body without end is not listened to for ever. */
+static void endless_bodies_are_cut(void **state)
+{
+	enum { PIECE = 64 * 1024, MOST = 64 * 1024 * 1024 };
+	struct world *world = world_new(NULL);
+	struct asking client = asker_open(serve_address(world->serve));
+	cleanup_free char *piece = mem_calloc(1, PIECE);
+	size_t sent = 0;
+
+	(void)state;
+	asker_send(&client, "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n");
+	while (!client.closed && sent < MOST) {
+		ssize_t count = send(client.fd, piece, PIECE, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+		if (count > 0)
+			sent += (size_t)count;
+		asker_turn(world->loop);
+		asker_read(&client);
+	}
+	assert_true(client.closed);
+	assert_int_equal(world->handled, 0);
+	asker_close(&client);
+	world_free(world);
+}
+
+/* A client that asks and does not read its answer gives its place back. */
+static void answers_that_nobody_reads_end(void **state)
+{
+	enum { LARGE = 32 * 1024 * 1024 };
+	const struct serve_options options = {.answer_timeout_ms = 300};
+	struct world *world = world_new(&options);
+	struct asking client = asker_open(serve_address(world->serve));
+	cleanup_free char *body = mem_calloc(1, LARGE + 1);
+
+	(void)state;
+	memset(body, 'x', LARGE);
+	asker_send(&client, "GET /park HTTP/1.1\r\nHost: x\r\n\r\n");
+	RUN_UNTIL(world->loop, serve_counters(world->serve)->parked == 1);
+	serve_request_reply(take_parked(world), 200, "text/plain", body);
+	RUN_UNTIL(world->loop, serve_counters(world->serve)->open == 0);
+	assert_int_equal(serve_counters(world->serve)->expired, 1);
+	asker_close(&client);
+	world_free(world);
+}
+
 static void slow_and_idle_clients_lose_their_place(void **state)
 {
 	const struct serve_options options = {.request_timeout_ms = 600};
@@ -467,6 +514,13 @@ static void failures_are_status_objects(void **state)
 			    "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\","
 			    "\"message\":\"say \\\"please\\\"\",\"reason\":\"ServiceUnavailable\",\"code\":503}\n");
 	asker_close(&client);
+	client = asker_open(serve_address(world->serve));
+	asker_send(&client, "GET /park HTTP/1.1\r\nHost: x\r\n\r\n");
+	RUN_UNTIL(world->loop, serve_counters(world->serve)->parked == 1);
+	serve_request_fail(take_parked(world), 401, -1, "who are you");
+	RUN_UNTIL(world->loop, asker_done(&client));
+	assert_non_null(strstr(client.in.data, "WWW-Authenticate: Bearer\r\n"));
+	asker_close(&client);
 	world_free(world);
 }
 
@@ -531,6 +585,8 @@ int main(void)
 		cmocka_unit_test(freeing_tells_parked_requests),
 		cmocka_unit_test(heads_of_any_size_are_answered),
 		cmocka_unit_test(refuses_what_is_too_large_or_malformed),
+		cmocka_unit_test(endless_bodies_are_cut),
+		cmocka_unit_test(answers_that_nobody_reads_end),
 		cmocka_unit_test(slow_and_idle_clients_lose_their_place),
 		cmocka_unit_test(a_flood_makes_room),
 		cmocka_unit_test(a_flood_leaves_the_loop_alone),

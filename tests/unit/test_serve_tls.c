@@ -232,9 +232,18 @@ static void what_cannot_be_read_is_read_later(void **state)
 	world_free(world);
 }
 
+static int next_descriptor(void)
+{
+	int fd = dup(STDERR_FILENO);
+
+	close(fd);
+	return fd;
+}
+
 static void bad_files_stop_the_start(void **state)
 {
 	struct world *world = world_new();
+	int free_before = next_descriptor();
 	struct error err;
 
 	(void)state;
@@ -249,6 +258,7 @@ static void bad_files_stop_the_start(void **state)
 	write_text(world->key, "rubbish", 7);
 	assert_int_equal(start(world, &err), -1);
 	assert_non_null(strstr(err.message, world->key));
+	assert_int_equal(next_descriptor(), free_before); /* no listener is left */
 	make_pair(world, "fourth", true);
 	assert_int_equal(start(world, &err), 0);
 	world_free(world);
