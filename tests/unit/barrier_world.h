@@ -48,6 +48,7 @@ struct world {
 	struct front *front;
 	struct framework framework;
 	bool api_down;
+	const char *api_down_headers; /* of its answers then; NULL: none */
 	/* answered in its place: by a proxy, or an API server that does not serve Frameworks */
 	const char *api_away;
 	bool api_holds; /* GETs are not answered before let_go() */
@@ -118,8 +119,9 @@ static inline void on_get(struct world *world, struct http_conn *conn)
 	}
 }
 
-/* Tokens: "alice" and "bob" are users, "almost-alice" one whose name goes on behind a NUL, "pod-…" one service account
- * seen from many Pods. Alice and the service account may get Frameworks in ns and ns-2. */
+/* Tokens: "alice" and "bob" are users, "former-alice" is one that has expired, "almost-alice" one whose name goes on
+ * behind a NUL, "pod-…" one service account seen from many Pods. Alice and the service account may get Frameworks in ns
+ * and ns-2. */
 static inline void on_token_review(struct world *world, struct http_conn *conn)
 {
 	cleanup_json json_t *review = json_parse(conn->body, strlen(conn->body), NULL);
@@ -135,6 +137,8 @@ static inline void on_token_review(struct world *world, struct http_conn *conn)
 				    "\"groups\":[\"g\"],\"extra\":{\"authentication.kubernetes.io/pod-name\":[\"%s\"],"
 				    "\"scope\":[\"s\"]}}}}",
 				    token);
+	else if (strcmp(token, "former-alice") == 0)
+		answer = mem_strdup("{\"status\":{\"authenticated\":false,\"user\":{\"username\":\"alice\"}}}");
 	else if (strcmp(token, "almost-alice") == 0)
 		answer = mem_strdup("{\"status\":{\"authenticated\":true,\"user\":{\"username\":\"alice\\u0000\"}}}");
 	else if (strcmp(token, "alice") == 0 || strcmp(token, "bob") == 0)
@@ -166,7 +170,7 @@ static inline void on_api_request(void *arg, struct http_conn *conn)
 	struct world *world = arg;
 
 	if (world->api_down)
-		http_reply(conn, 500, "", "{}");
+		http_reply(conn, 500, world->api_down_headers == NULL ? "" : world->api_down_headers, "{}");
 	else if (world->api_away != NULL)
 		http_reply(conn, 404, "", world->api_away);
 	else if (strcmp(conn->path, "/apis/authentication.k8s.io/v1/tokenreviews") == 0)

@@ -22,6 +22,8 @@ static void all_are_released_by_one_get(void **state)
 	for (size_t i = 0; i < MANY; i++) {
 		expect(world, &askings[i], 200);
 		assert_string_equal(asker_body(&askings[i]), text);
+		/* they have no more to ask, and each connection has a place */
+		assert_non_null(strstr(askings[i].in.data, "Connection: close\r\n"));
 		asker_close(&askings[i]);
 	}
 	assert_int_equal(world->gets, 1);
@@ -352,6 +354,31 @@ static void a_namesake_is_another_framework(void **state)
 	world_free(world);
 }
 
+/* A read that was sent before a waiter came says nothing about the waiter's Framework. */
+static void a_read_of_before_dismisses_nobody(void **state)
+{
+	struct world *world = open_world();
+	struct asking old;
+	struct asking fresh;
+
+	(void)state;
+	set_framework(world, "i", true);
+	world->api_holds = true;
+	old = ask(world, PATH "?uid=u1", NULL);
+	RUN_UNTIL(world->loop, world->held_count == 1);
+	delete_framework(world, false);
+	world->framework.uid = "u2";
+	set_framework(world, "i", false);
+	fresh = ask(world, PATH "?uid=u2", NULL);
+	RUN_UNTIL(world->loop, waiting(world) == 2);
+	let_go(world);
+	expect(world, &old, 200);
+	expect(world, &fresh, 200);
+	asker_close(&old);
+	asker_close(&fresh);
+	world_free(world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -368,6 +395,7 @@ int main(void)
 		cmocka_unit_test(unknown_frameworks_are_looked_for),
 		cmocka_unit_test(deletion_releases_with_404),
 		cmocka_unit_test(a_namesake_is_another_framework),
+		cmocka_unit_test(a_read_of_before_dismisses_nobody),
 	};
 
 	return cmocka_run_group_tests_name("barrier", tests, NULL, NULL);

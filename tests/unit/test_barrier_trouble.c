@@ -31,6 +31,24 @@ static void waits_through_trouble_of_the_api_server(void **state)
 	wait_through(world, true, NULL);
 }
 
+/* However long the API server asks to be left alone: the gang waits. */
+static void waits_not_too_long_for_the_api_server(void **state)
+{
+	struct world *world = open_world();
+	struct asking asking;
+
+	(void)state;
+	world->api_down = true;
+	world->api_down_headers = "Retry-After: 3600\r\n";
+	set_framework(world, "i", true);
+	asking = ask(world, PATH "?timeoutSeconds=60", NULL);
+	RUN_UNTIL(world->loop, wait_groups_counters(world->groups)->reads_failed == 1);
+	world->api_down = false;
+	expect(world, &asking, 200);
+	asker_close(&asking);
+	world_free(world);
+}
+
 /* A proxy's 404 does not say that there is no such Framework, nor does that of an API server that does not serve
  * Frameworks (yet). */
 static void waits_while_something_else_answers(void **state)
@@ -314,7 +332,7 @@ static struct asking ask_in(const struct world *world, const char *ns)
  * (Nobody else could wait.) */
 static void a_crowded_namespace_gives_way(void **state)
 {
-	enum { PLACES = 12 };
+	enum { PLACES = 13 }; /* of which one namespace has one more than the others in the end */
 	static const char *const namespaces[] = {"crowd", "ns", "other"};
 	struct world *world = world_new((struct limits){.waiters = PLACES, .per_framework = PLACES});
 	struct asking crowd[PLACES];
@@ -444,6 +462,8 @@ static void connections_are_shared_out(void **state)
 	const struct serve_counters *counters = serve_counters(world->serve);
 	struct asking known[2];
 	struct asking flood[FLOOD];
+	struct asking crowd[PLACES];
+	uint64_t connections;
 	size_t told = 0;
 
 	(void)state;
@@ -465,6 +485,15 @@ static void connections_are_shared_out(void **state)
 		assert_int_equal(status_from(world, 2 + i, PATH "?timeoutSeconds=0", "pod-1"), 202);
 	known[1] = ask_from(world, 2, PATH, "pod-1");
 	RUN_UNTIL(world->loop, waiting(world) == 2);
+	/* when strangers of all other addresses want a place, too */
+	connections = counters->connections;
+	for (unsigned i = 0; i < PLACES; i++) {
+		cleanup_free char *token = mem_printf("stranger-of-%u", i);
+
+		crowd[i] = ask_from(world, 100 + i, PATH, token);
+	}
+	RUN_UNTIL(world->loop, counters->connections == connections + PLACES);
+	assert_int_equal(waiting(world), 2);
 	for (size_t i = 0; i < FLOOD; i++)
 		told += asker_done(&flood[i]) && asker_status(&flood[i]) == 429;
 	assert_true(told > 0);
@@ -476,6 +505,30 @@ static void connections_are_shared_out(void **state)
 	}
 	for (size_t i = 0; i < FLOOD; i++)
 		asker_close(&flood[i]);
+	for (size_t i = 0; i < PLACES; i++)
+		asker_close(&crowd[i]);
+	world_free(world);
+}
+
+/* A connection whose request was allowed keeps its place no longer than that request. */
+static void former_waiters_make_room(void **state)
+{
+	enum { PLACES = 40, SPARE = 8 };
+	struct world *world = world_new(
+		(struct limits){.waiters = 100, .per_framework = 100, .connections = PLACES, .spare = SPARE});
+	struct asking former[PLACES];
+
+	(void)state;
+	sync_view(world);
+	set_framework(world, ".", true);
+	for (size_t i = 0; i < PLACES; i++) {
+		former[i] = ask(world, PATH "?timeoutSeconds=0", NULL);
+		expect(world, &former[i], 202);
+	}
+	assert_int_equal(status_of(world, PATH "?timeoutSeconds=0", NULL), 202);
+	assert_int_equal(serve_counters(world->serve)->expired, 0);
+	for (size_t i = 0; i < PLACES; i++)
+		asker_close(&former[i]);
 	world_free(world);
 }
 
@@ -505,6 +558,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(waits_through_trouble_of_the_api_server),
+		cmocka_unit_test(waits_not_too_long_for_the_api_server),
 		cmocka_unit_test(waits_while_something_else_answers),
 		cmocka_unit_test(waits_through_a_restart_of_the_watcher),
 		cmocka_unit_test(what_a_resync_does_not_show_is_gone),
@@ -520,6 +574,7 @@ int main(void)
 		cmocka_unit_test(a_flood_stops_no_release),
 		cmocka_unit_test(connections_are_shared_out),
 		cmocka_unit_test(idle_connections_make_room),
+		cmocka_unit_test(former_waiters_make_room),
 	};
 
 	return cmocka_run_group_tests_name("barrier_trouble", tests, NULL, NULL);
