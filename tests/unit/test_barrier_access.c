@@ -13,6 +13,7 @@ static void tokens_are_reviewed(void **state)
 	sync_view(world);
 	set_framework(world, "i", true);
 	assert_int_equal(status_of(world, PATH, NULL), 401);
+	assert_int_equal(status_of(world, PATH, ""), 401);
 	assert_int_equal(world->token_reviews, 0);
 	assert_int_equal(status_of(world, PATH, "nobody"), 401);
 	assert_int_equal(status_of(world, PATH, "bob"), 403);
@@ -25,6 +26,9 @@ static void tokens_are_reviewed(void **state)
 	assert_int_equal(status_of(world, PATH, "bob"), 403);
 	assert_int_equal(status_of(world, PATH, "nobody"), 401);
 	assert_int_equal(world->token_reviews, 3);
+	assert_int_equal(world->access_reviews, 3);
+	/* a review that names the user of a token does not say that the token is valid */
+	assert_int_equal(status_of(world, PATH, "former-alice"), 401);
 	assert_int_equal(world->access_reviews, 3);
 	world_free(world);
 }
@@ -188,7 +192,8 @@ static void checks_count_as_waiting(void **state)
 static void who_has_left_is_not_asked_about(void **state)
 {
 	enum { MANY = 20 };
-	struct world *world = world_new((struct limits){.waiters = MANY, .per_framework = 10, .with_access = true});
+	struct world *world = world_new(
+		(struct limits){.waiters = MANY, .per_framework = 10, .with_access = true, .entries = 1000});
 	struct asking askings[MANY];
 
 	(void)state;
@@ -301,6 +306,53 @@ static void strangers_hold_up_nobody(void **state)
 	world_free(world);
 }
 
+/* Tokens that wait for their turn are asked about in the end, however many answers are kept. */
+static void who_waits_is_not_forgotten(void **state)
+{
+	enum { STRANGERS = ACCESS_REVIEWS_AT_ONCE + 20 };
+	struct world *world = world_new((struct limits){.waiters = 10, .per_framework = 10, .with_access = true});
+	struct asking askings[STRANGERS];
+
+	(void)state;
+	sync_view(world);
+	set_framework(world, "i", true);
+	kube_client_set_rate(world->client, 0.001, 1);
+	assert_int_equal(status_of(world, PATH, "nobody"), 401); /* which takes what the rate allows */
+	for (size_t i = 0; i < STRANGERS; i++) {
+		cleanup_free char *token = mem_printf("stranger-%zu", i);
+
+		askings[i] = ask(world, PATH, token);
+	}
+	RUN_UNTIL(world->loop, serve_counters(world->serve)->parked == STRANGERS);
+	kube_client_set_rate(world->client, 0, 1);
+	for (size_t i = 0; i < STRANGERS; i++) {
+		expect(world, &askings[i], 401);
+		asker_close(&askings[i]);
+	}
+	assert_int_equal(world->token_reviews, 1 + STRANGERS);
+	world_free(world);
+}
+
+/* Whoever is allowed when the server ends does not begin to wait. */
+static void the_end_of_a_check_may_be_too_late(void **state)
+{
+	struct world *world = world_new((struct limits){.waiters = 10, .per_framework = 10, .with_access = true});
+	struct asking asking;
+
+	(void)state;
+	sync_view(world);
+	set_framework(world, ".", true);
+	kube_client_set_rate(world->client, 0.001, 1);
+	assert_int_equal(status_of(world, PATH, "nobody"), 401);
+	asking = ask(world, PATH "?timeoutSeconds=60", "alice");
+	RUN_UNTIL(world->loop, serve_counters(world->serve)->parked == 1);
+	front_close(world->front);
+	kube_client_set_rate(world->client, 0, 1);
+	expect(world, &asking, 503);
+	asker_close(&asking);
+	world_free(world);
+}
+
 /* A gang whose Pods have a token each comes at one moment, through one address: these are no strangers for long. */
 static void a_gang_is_reviewed_quickly(void **state)
 {
@@ -332,6 +384,8 @@ static void a_gang_is_reviewed_quickly(void **state)
 	world_free(world);
 }
 
+#define SIXTY_FOUR "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+
 static void malformed_questions_are_refused(void **state)
 {
 	static const struct {
@@ -351,6 +405,10 @@ static void malformed_questions_are_refused(void **state)
 		{"ns/frameworks/fw%2fx/barrier", 404},
 		{"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa/frameworks/fw/barrier",
 		 404},
+		{SIXTY_FOUR "/frameworks/fw/barrier", 404},
+		{"ns/frameworks/" SIXTY_FOUR "/barrier", 404},
+		{"ns/frameworks/fw/barrier?uid=" SIXTY_FOUR SIXTY_FOUR, 404}, /* of another Framework */
+		{"ns/frameworks/fw/barrier?uid=" SIXTY_FOUR SIXTY_FOUR "a", 400},
 		{"ns/frameworks/fw/barrier?timeoutSeconds=99999999999999999999", 200},
 		{"ns/frameworks/fw/barrier", 200},
 	};
@@ -380,6 +438,8 @@ int main(void)
 		cmocka_unit_test(checks_count_as_waiting),
 		cmocka_unit_test(who_has_left_is_not_asked_about),
 		cmocka_unit_test(strangers_hold_up_nobody),
+		cmocka_unit_test(who_waits_is_not_forgotten),
+		cmocka_unit_test(the_end_of_a_check_may_be_too_late),
 		cmocka_unit_test(a_gang_is_reviewed_quickly),
 		cmocka_unit_test(malformed_questions_are_refused),
 	};
