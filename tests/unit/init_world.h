@@ -91,7 +91,8 @@ struct script {
 	struct ev_async stop;
 	pthread_t thread;
 	const struct line *lines;
-	int slow_ms; /* of each answer but the first */
+	int slow_ms;         /* of each answer but the first */
+	const char *headers; /* of a 429 */
 	bool compressed;
 	bool gzip; /* answers, to those who accept it */
 	bool was_gzip;
@@ -134,7 +135,7 @@ static inline void on_request(void *arg, struct http_conn *conn)
 	if (script->was_gzip)
 		reply_gzip(conn, text);
 	else
-		http_reply(conn, line->status, line->status == 429 ? "Retry-After: 1\r\n" : "", text);
+		http_reply(conn, line->status, line->status == 429 ? script->headers : "", text);
 }
 
 static inline void on_stop(struct ev_loop *loop, struct ev_async *async, int events)
@@ -154,7 +155,7 @@ static inline void *serve_script(void *arg)
 
 static inline void script_start(struct script *script, const struct line *lines, bool compressed)
 {
-	*script = (struct script){.lines = lines, .compressed = compressed};
+	*script = (struct script){.lines = lines, .compressed = compressed, .headers = "Retry-After: 1\r\n"};
 	script->loop = ev_loop_new(0);
 	http_server_start(&script->server, script->loop, on_request, script);
 	ev_async_init(&script->stop, on_stop);

@@ -4,6 +4,8 @@
 #include "common/base/clock.h"
 #include "tests/unit/init_world.h"
 
+#define SIXTY_FOUR "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+
 static void reads_the_environment(void **state)
 {
 	static const struct {
@@ -19,6 +21,8 @@ static void reads_the_environment(void **state)
 		{"FC_FRAMEWORK_NAME", "a?b", false},
 		{"FC_FRAMEWORK_UID", "c57427b7-d7bf", true},
 		{"FC_FRAMEWORK_UID", "a&b", false},
+		{"FC_FRAMEWORK_UID", SIXTY_FOUR SIXTY_FOUR, true},
+		{"FC_FRAMEWORK_UID", SIXTY_FOUR SIXTY_FOUR "a", false},
 		{"BARRIER_CHECK_INTERVAL_SEC", "4", false},
 		{"BARRIER_CHECK_INTERVAL_SEC", "5", true},
 		{"BARRIER_CHECK_INTERVAL_SEC", "5s", false},
@@ -295,6 +299,37 @@ static void polls_give_or_take_a_fifth(void **state)
 	assert_in_range(most_ms, 10500, 12000);
 }
 
+/* The last question is asked again soon, however long the API server asks to be left alone. */
+static void the_last_question_is_not_put_off_for_long(void **state)
+{
+	static const struct line lines[] = {{429, NULL, "{}"}, END};
+	struct environment environment = {
+		.ns = (char *)"ns",
+		.name = (char *)"fw",
+		.uid = (char *)"",
+		.check_interval_sec = 10,
+		.barrier_address = (char *)"",
+	};
+	struct answer answer;
+	struct script api;
+	struct asker *asker;
+	struct error err;
+
+	(void)state;
+	script_start(&api, lines, false);
+	api.headers = "Retry-After: 3600\r\n";
+	clear_environment();
+	setenv("KUBE_APISERVER_ADDRESS", api.server.address, 1);
+	asker = asker_new(&environment, &err);
+	assert_non_null(asker);
+	asker_ask(asker, 0, &answer);
+	assert_int_equal(answer.verdict, VERDICT_FAILED);
+	assert_in_range(answer.again_ms, 1, 6000);
+	answer_free(&answer);
+	asker_free(asker);
+	script_end(&api);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -307,6 +342,7 @@ int main(void)
 		cmocka_unit_test(an_unusable_kubeconfig_ends_it),
 		cmocka_unit_test(what_cannot_be_written_is_no_pass),
 		cmocka_unit_test(polls_give_or_take_a_fifth),
+		cmocka_unit_test(the_last_question_is_not_put_off_for_long),
 		cmocka_unit_test(a_throttled_last_answer_is_asked_for_again),
 	};
 

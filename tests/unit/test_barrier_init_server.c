@@ -37,6 +37,22 @@ static void takes_the_server_s_answer_as_gzip(void **state)
 	run_free(&it);
 }
 
+/* One that goes may come back at once; one that stays away does not keep a complete gang waiting. */
+static void a_server_that_stays_away_is_left(void **state)
+{
+	static const struct line api[] = {{200, "ps:10.0.0.1", NULL}, END};
+	static const struct line server[] = {
+		{202, NULL, "{\"ready\":0,\"total\":1,\"missing\":[\"ps-0\"]}"}, {503, NULL, "{}"}, END};
+	struct run it = {.api = api, .server = server, .timeout_sec = 60};
+
+	(void)state;
+	run(&it);
+	assert_int_equal(it.code, 0);
+	assert_int_equal(it.server_asked, 3);
+	assert_int_equal(it.api_asked, 1);
+	run_free(&it);
+}
+
 static void without_a_good_server_it_polls(void **state)
 {
 	static const struct line api[] = {{200, "ps:10.0.0.1", NULL}, END};
@@ -198,6 +214,7 @@ int main(void)
 		cmocka_unit_test(the_server_spares_the_api_server),
 		cmocka_unit_test(takes_the_server_s_answer_as_gzip),
 		cmocka_unit_test(without_a_good_server_it_polls),
+		cmocka_unit_test(a_server_that_stays_away_is_left),
 		cmocka_unit_test(comes_back_to_a_server_that_was_away),
 		cmocka_unit_test(a_server_that_goes_at_the_end_decides_nothing),
 		cmocka_unit_test(a_server_that_refuses_the_last_question_decides_nothing),
