@@ -103,6 +103,18 @@ static void synced_only_when_known(void **state)
 	assert_false(sources_is_served(world->sources, JOB_PYTORCHJOB));
 }
 
+/* An API server that was away when the process began is asked again. */
+static void asks_again_after_a_failure(void **state)
+{
+	const struct world *world = *state;
+
+	answer(0, KUBE_OK, 503, "{}");
+	ev_run(world->loop, EVRUN_ONCE);
+	assert_int_equal(question_count, 2);
+	answer(1, KUBE_OK, 200, "{\"resources\":[{\"name\":\"pytorchjobs\"}]}");
+	assert_true(sources_is_served(world->sources, JOB_PYTORCHJOB));
+}
+
 static void synced_when_listed(void **state)
 {
 	const struct world *world = *state;
@@ -140,6 +152,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(synced_only_when_known, setup, teardown),
+		cmocka_unit_test_setup_teardown(asks_again_after_a_failure, setup, teardown),
 		cmocka_unit_test_setup_teardown(synced_when_listed, setup, teardown),
 		cmocka_unit_test_setup_teardown(failures_are_told, setup, teardown),
 	};
