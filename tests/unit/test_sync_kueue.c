@@ -130,6 +130,26 @@ static void test_evicted(void **state)
 	world_end(&w);
 }
 
+/* One that was evicted says at once why it waits again. */
+static void test_waits_again(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin(&w, "", "", "");
+	world_settle(&w);
+	decide(&w, "{'conditions':[{'type':'QuotaReserved','status':'False','message':'no room'}]}");
+	decide(&w, admitted);
+	run_all(&w);
+	decide(&w,
+	       "{'conditions':[{'type':'QuotaReserved','status':'True'},{'type':'Admitted','status':'True'},{'type':"
+	       "'Evicted','status':'True','reason':'Preempted','message':'for another'}],'admission':{'clusterQueue':"
+	       "'cq','podSetAssignments':[]}}");
+	world_pass(&w, 5);
+	assert_contains(strstr(w.events.data, "FrameworkEvicted: "), "QueueWaiting: ");
+	world_end(&w);
+}
+
 /* Kueue leaves it to the controller to ask for the quota again after these. For other reasons Kueue itself does. */
 static void test_requeued(void **state)
 {
@@ -505,6 +525,7 @@ int main(void)
 		cmocka_unit_test(test_admission_is_kept),
 		cmocka_unit_test(test_evicted),
 		cmocka_unit_test(test_requeued),
+		cmocka_unit_test(test_waits_again),
 		cmocka_unit_test(test_deactivated),
 		cmocka_unit_test(test_finished),
 		cmocka_unit_test(test_rescaled),
