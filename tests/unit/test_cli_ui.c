@@ -41,8 +41,8 @@ static void test_html(void **state)
 
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
 
-/* A Framework that waits for its start, or whose spec is malformed. */
-static void put(struct rows *rows, const char *name, int version, const char *more)
+/* A Framework that waits for its start, or whose spec is malformed; whether a controller has followed its spec. */
+static void put_at(struct rows *rows, const char *name, int version, const char *more, bool follows, int64_t now_ms)
 {
 	cleanup_free char *text = mem_printf(
 		"{'metadata':{'name':'%s','namespace':'ns','uid':'u','generation':1,'resourceVersion':'%d',"
@@ -52,9 +52,14 @@ static void put(struct rows *rows, const char *name, int version, const char *mo
 	struct framework_view view;
 
 	assert_int_equal(framework_view_read(object, &view, NULL), 0);
-	rows_put(rows, &view, true, CLI_NOW * 1000L);
+	rows_put(rows, &view, follows, now_ms);
 	framework_view_free(&view);
 	json_decref(object);
+}
+
+static void put(struct rows *rows, const char *name, int version, const char *more)
+{
+	put_at(rows, name, version, more, true, CLI_NOW * 1000L);
 }
 
 /* "a b -c": rows that are present, and keys that are gone. */
@@ -90,6 +95,13 @@ static void test_rows(void **state)
 	uint64_t since;
 
 	(void)state;
+	/* since when no controller follows */
+	put_at(&rows, "l", 1, "", false, 1000);
+	put_at(&rows, "l", 2, "", false, 2000);
+	assert_int_equal(rows_find(&rows, "ns", "l")->lagging_ms, 1000);
+	put_at(&rows, "l", 3, "", true, 3000);
+	assert_int_equal(rows_find(&rows, "ns", "l")->lagging_ms, 0);
+	rows_free(&rows);
 	rows_list_begin(&rows);
 	put(&rows, "b", 1, "");
 	put(&rows, "c", 2, "");

@@ -14,6 +14,7 @@
 #include <gnutls/gnutls.h>
 #include <gnutls/x509.h>
 
+#include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/serve/serve.h"
 #include "tests/unit/http_asker.h"
@@ -164,6 +165,13 @@ static void expect(const struct world *world, const char *expected)
 	assert_string_equal(name, expected);
 }
 
+static int readings;
+
+static void count_readings(char severity, const char *message)
+{
+	readings += severity == 'I' && strncmp(message, "read certificate ", strlen("read certificate ")) == 0;
+}
+
 static void serves_and_reloads(void **state)
 {
 	struct world *world = world_new();
@@ -175,8 +183,17 @@ static void serves_and_reloads(void **state)
 	if (start(world, &err) < 0)
 		fail_msg("%s", err.message);
 	expect(world, "first");
+	readings = 0;
+	log_set_sink(count_readings);
 	make_pair(world, "second", true);
 	expect(world, "second");
+	/* it is read once, not at each look */
+	for (int64_t until_ms = clock_boot_ms() + 1300; clock_boot_ms() < until_ms;) {
+		ask(world, name);
+		assert_string_equal(name, "second");
+	}
+	log_set_sink(NULL);
+	assert_int_equal(readings, 1);
 	/* a certificate without its key (the key comes a moment later), and rubbish: the old pair goes on */
 	make_pair(world, "third", false);
 	for (int64_t until_ms = clock_boot_ms() + 1300; clock_boot_ms() < until_ms;) {
