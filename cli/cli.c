@@ -260,6 +260,17 @@ int cli_get(struct cli *cli, const char *path, json_t **out, struct error *err)
 	return cli_send(cli, "GET", path, NULL, NULL, out, err);
 }
 
+int cli_probe(struct cli *cli, const char *path, const char *selector, struct error *err)
+{
+	cleanup_buf struct buf url = {0};
+	cleanup_json json_t *answer = NULL;
+
+	buf_printf(&url, "%s%climit=1", path, strchr(path, '?') == NULL ? '?' : '&');
+	if (selector != NULL)
+		cli_put_query(&url, "labelSelector", selector);
+	return cli_get(cli, url.data, &answer, err);
+}
+
 /* The token that the API server gives with 410 when a list took longer than it keeps versions: the rest of the list, of
  * the present version (API concepts, "Retrieving large results sets in chunks"). NULL: none. */
 static char *token_after_gone(const struct kube_answer *answer)

@@ -55,6 +55,9 @@ int cli_connect(struct cli *cli, struct error *err);
 /* The functions below connect if need be. They return 0, or a code of options.h and *err, which contains the API
  * server's message. Paths begin at the root and have no query unless one is named. */
 int cli_get(struct cli *cli, const char *path, json_t **out, struct error *err);
+/* One request that shows whether the collection can be read, with that selector (NULL: none): a reflector would try for
+ * ever. Likewise. */
+int cli_probe(struct cli *cli, const char *path, const char *selector, struct error *err);
 /* Each object of a list, in pages of CLI_PAGE; each one is borrowed. An item that is no JSON object is left out and
  * noted. query: "labelSelector=…" or "". resource_version: of the list, the caller frees; may be NULL. */
 enum { CLI_PAGE = 500 };

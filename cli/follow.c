@@ -79,18 +79,6 @@ static void on_late(struct ev_loop *loop, ev_timer *timer, int events)
 	run->late = true;
 }
 
-/* One request that shows whether the collection can be read; a reflector would try for ever. */
-static int probe(struct cli *cli, const struct follow *what, struct error *err)
-{
-	cleanup_buf struct buf url = {0};
-	cleanup_json json_t *answer = NULL;
-
-	buf_printf(&url, "%s%climit=1", what->path, strchr(what->path, '?') == NULL ? '?' : '&');
-	if (what->selector != NULL)
-		cli_put_query(&url, "labelSelector", what->selector);
-	return cli_get(cli, url.data, &answer, err);
-}
-
 /* How long to follow. For one look: as long as a list takes at most. */
 static int64_t time_left(const struct cli *cli, const struct follow *what, bool *once)
 {
@@ -115,7 +103,7 @@ int follow_run(struct cli *cli, const struct follow *what, struct error *err)
 	ev_timer timer;
 	bool more = true, once;
 	int64_t left;
-	int code = probe(cli, what, err);
+	int code = cli_probe(cli, what->path, what->selector, err);
 
 	if (code != 0)
 		return code;

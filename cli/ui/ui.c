@@ -258,20 +258,11 @@ static void catch_signals(struct ui *ui)
 	}
 }
 
-/* One request that shows whether the Frameworks can be read; a reflector would try for ever. */
-static int probe(struct cli *cli, const char *path, struct error *err)
-{
-	cleanup_free char *url = mem_printf("%s?limit=1", path);
-	cleanup_json json_t *answer = NULL;
-
-	return cli_get(cli, url, &answer, err);
-}
-
 static int run(struct ui *ui, const char *path, struct error *err)
 {
 	const struct serve_options options = {.address = "127.0.0.1:0", .mounts_only = true};
 	struct cli *cli = ui->cli;
-	int code = probe(cli, path, err);
+	int code = cli_probe(cli, path, cli->options.selector, err);
 
 	if (code != 0)
 		return code;

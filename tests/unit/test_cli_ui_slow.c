@@ -94,10 +94,35 @@ static void test_slow(void **state)
 	end(&w);
 }
 
+static void serve_refused(struct world *w, struct http_conn *conn)
+{
+	w->asked++;
+	if (strstr(conn->path, "labelSelector=a%3Db%3Dc") != NULL)
+		reply(conn, 400,
+		      "{'kind':'Status','apiVersion':'v1','status':'Failure','reason':'BadRequest','code':400,"
+		      "'message':'unable to parse requirement'}");
+	else
+		reply(conn, 200, "{'metadata':{'resourceVersion':'5'},'items':[]}");
+}
+
+/* A selector that the API server refuses: it asked again and again, and never said its address. */
+static void test_refused_selector(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin(&w, serve_refused);
+	assert_int_equal(run(&w, "ui", "-l", "a=b=c", NULL), CLI_FAILED);
+	assert_contains(w.err, "unable to parse requirement");
+	assert_int_equal(w.asked, 1);
+	end(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_slow),
+		cmocka_unit_test(test_refused_selector),
 	};
 
 	signal(SIGPIPE, SIG_IGN);
