@@ -314,8 +314,8 @@ static void share_changes(void **state)
 	assert_int_equal(world->call_count, CALLS_MAX);
 }
 
-/* Those whose calls fail wait behind the others, and have their turns all the same. (Three thousand of them, for want of
- * quota, kept out all others for ever.) */
+/* Those whose calls fail wait behind the others, and have their turns all the same. (Three thousand of them, for want
+ * of quota, kept out all others for ever.) */
 static void failing_ones_go_behind(void **state)
 {
 	static const char *const names[] = {"bad0", "bad1", "bad2", "f3", "f4", "f5", "f6"};
