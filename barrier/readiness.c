@@ -291,7 +291,7 @@ void readiness_learn(struct readiness *readiness, const struct object_meta *meta
 	set_counted(tally, gang);
 }
 
-void readiness_learn_absent(struct readiness *readiness, const char *key)
+void readiness_forget(struct readiness *readiness, const char *key)
 {
 	struct tally *tally = find(readiness, key);
 

@@ -51,8 +51,9 @@ void readiness_live(struct readiness *readiness, bool live);
 /* Takes over a Framework that was read from the API server, decompressed. A version older than that of the stream
  * changes nothing. */
 void readiness_learn(struct readiness *readiness, const struct object_meta *meta, const struct gang *gang);
-/* A read says that there is no such Framework: drops what only a read returned. */
-void readiness_learn_absent(struct readiness *readiness, const char *key);
+/* Drops the Framework if the watcher does not stream it: a read says that there is none, or no request waits for it any
+ * more, so that no read would remove it after its deletion. */
+void readiness_forget(struct readiness *readiness, const char *key);
 
 /* Whether all Frameworks were received and the watcher's streams are live. */
 bool readiness_synced(const struct readiness *readiness);

@@ -70,6 +70,7 @@ static void group_free(struct wait_group *group)
 	leave_queue(group);
 	wait_share_leave(group);
 	HASH_DEL(group->all->by_key, group);
+	readiness_forget(group->all->readiness, group->key);
 	ev_timer_stop(group->all->loop, &group->again);
 	group->all->counters.frameworks--;
 	free(group->key);
@@ -299,7 +300,7 @@ static void on_read(void *arg, const struct kube_answer *answer)
 	group->places_taken = 0;
 	if (answer->absent) {
 		mem_replace(&group->read_version, NULL);
-		readiness_learn_absent(groups->readiness, group->key);
+		readiness_forget(groups->readiness, group->key);
 		wait_group_answer_absent(group);
 		after_read(group);
 	} else if (answer->failure != KUBE_OK || answer->http_status / 100 != 2) {

@@ -311,6 +311,44 @@ static void unknown_frameworks_are_looked_for(void **state)
 	world_free(world);
 }
 
+/* Of a Framework that is not streamed, nothing is left when its last waiter has gone: nobody would remove it. */
+static void what_is_not_streamed_is_kept_for_its_waiters(void **state)
+{
+	enum { MANY = 20 };
+	struct world *world = open_world();
+	struct asking asking;
+
+	(void)state;
+	set_framework(world, ".", false);
+	for (size_t i = 0; i < MANY; i++) {
+		cleanup_free char *path = mem_printf("ns/frameworks/fw%zu/barrier?timeoutSeconds=0", i);
+
+		assert_int_equal(status_of(world, path, NULL), 202);
+	}
+	assert_int_equal(readiness_count(world->readiness), 0);
+	asking = ask(world, PATH, NULL);
+	RUN_UNTIL(world->loop, readiness_count(world->readiness) == 1);
+	assert_int_equal(status_of(world, PATH "?timeoutSeconds=0", NULL), 202);
+	assert_int_equal(readiness_count(world->readiness), 1); /* one is still waiting */
+	asker_close(&asking);
+	RUN_UNTIL(world->loop, waiting(world) == 0);
+	assert_int_equal(readiness_count(world->readiness), 0);
+	/* the last one leaves during the read */
+	world->api_holds = true;
+	asking = ask(world, PATH, NULL);
+	RUN_UNTIL(world->loop, world->held_count == 1);
+	asker_close(&asking);
+	RUN_UNTIL(world->loop, waiting(world) == 0);
+	let_go(world);
+	RUN_UNTIL(world->loop, wait_groups_counters(world->groups)->frameworks == 0);
+	assert_int_equal(readiness_count(world->readiness), 0);
+	/* streamed ones stay, for those who come next */
+	set_framework(world, ".", true);
+	assert_int_equal(status_of(world, PATH "?timeoutSeconds=0", NULL), 202);
+	assert_int_equal(readiness_count(world->readiness), 1);
+	world_free(world);
+}
+
 static void deletion_releases_with_404(void **state)
 {
 	struct world *world = open_world();
@@ -393,6 +431,7 @@ int main(void)
 		cmocka_unit_test(compressed_statuses_are_read),
 		cmocka_unit_test(broken_frameworks_release_nobody),
 		cmocka_unit_test(unknown_frameworks_are_looked_for),
+		cmocka_unit_test(what_is_not_streamed_is_kept_for_its_waiters),
 		cmocka_unit_test(deletion_releases_with_404),
 		cmocka_unit_test(a_namesake_is_another_framework),
 		cmocka_unit_test(a_read_of_before_dismisses_nobody),
