@@ -16,6 +16,7 @@
 #include "common/base/clock.h"
 #include "common/base/hash.h"
 #include "common/base/log.h"
+#include "common/base/log_last.h"
 #include "common/base/mem.h"
 #include "common/base/random.h"
 #include "common/base/version.h"
@@ -220,6 +221,19 @@ static int judge(struct wait_group *group, const struct kube_answer *from, struc
 	return result;
 }
 
+/* A lasting fault fails the reads of all groups again and again: the warning of a cause names one of the Frameworks.
+ * The message is no cause: it contains the Framework's path. */
+static void complain(struct wait_group *group, const struct kube_answer *answer, const char *message)
+{
+	int code = answer->failure == KUBE_OK ? answer->http_status : (int)answer->failure;
+	cleanup_free char *cause = mem_printf("%d", code);
+
+	if (log_is_news(&group->all->complaints[code % COMPLAINTS_KEPT], clock_boot_ms(), cause))
+		log_warning("cannot read Framework %s: %s", group->key, message);
+	else
+		log_v(1, "cannot read Framework %s: %s", group->key, message);
+}
+
 static void read_failed(struct wait_group *group, const struct kube_answer *answer, const char *message)
 {
 	int64_t wait_ms = backoff_next(&group->backoff, &group->all->random, clock_boot_ms());
@@ -227,7 +241,7 @@ static void read_failed(struct wait_group *group, const struct kube_answer *answ
 	group->must_read = true; /* whatever called for it was not answered */
 	if (answer->failure != KUBE_CANCELLED) {
 		group->all->counters.reads_failed++;
-		log_warning("cannot read Framework %s: %s", group->key, message);
+		complain(group, answer, message);
 	}
 	if (answer->retry_after_ms > wait_ms)
 		wait_ms = answer->retry_after_ms < READ_RETRY_MAX_MS ? answer->retry_after_ms : READ_RETRY_MAX_MS;

@@ -11,10 +11,14 @@
 #include "barrier/wait_group.h"
 #include "common/base/backoff.h"
 #include "common/base/hash.h"
+#include "common/base/log_last.h"
 #include "common/base/random.h"
 #include "common/framework/gang.h"
 
-enum { AWAY_RETRY_SEC = 1 };
+enum {
+	AWAY_RETRY_SEC = 1,
+	COMPLAINTS_KEPT = 23, /* a prime: the codes 400 to 404, 429, 500, and 502 to 504 have one each */
+};
 
 /* The waiters and reads of one namespace; exists as long as a group of the namespace does. */
 struct wait_share {
@@ -76,6 +80,7 @@ struct wait_groups {
 	uint64_t last_number;
 	struct random random;
 	struct wait_group_counters counters;
+	struct log_last complaints[COMPLAINTS_KEPT]; /* failed reads of all groups, by cause: causes alternate */
 };
 
 /* ---- wait_share.c ---- */

@@ -1,5 +1,6 @@
 /* Who waits at fc-barrier is released when its gang is complete, by a fresh read, and only then. */
 #define _GNU_SOURCE
+#include "common/base/log.h"
 #include "tests/unit/barrier_world.h"
 
 /* ---- waiting ----------------------------------------------------------------------------------------------------- */
@@ -291,6 +292,48 @@ static void broken_frameworks_release_nobody(void **state)
 	world_free(world);
 }
 
+static int complaints;
+
+static void count_complaints(char severity, const char *message)
+{
+	complaints += severity == 'W' && strncmp(message, "cannot read Framework ns/fw", 27) == 0;
+}
+
+/* The reads of all gangs fail again and again: each cause is logged once, also when causes alternate. */
+static void a_lasting_fault_is_logged_once(void **state)
+{
+	enum { MANY = 5, TURNS = 4 };
+	struct world *world = open_world();
+	const struct wait_group_counters *counters = wait_groups_counters(world->groups);
+	struct asking askings[MANY];
+
+	(void)state;
+	complaints = 0;
+	log_set_sink(count_complaints);
+	set_framework(world, "i", false);
+	world->api_away = "404 page not found\n";
+	for (size_t turn = 0; turn < TURNS; turn++) {
+		uint64_t failed = counters->reads_failed;
+
+		world->api_down = turn % 2 == 0; /* 500 */
+		for (size_t i = 0; turn == 0 && i < MANY; i++) {
+			cleanup_free char *path = mem_printf("ns/frameworks/fw%zu/barrier", i);
+
+			askings[i] = ask(world, path, NULL);
+		}
+		RUN_UNTIL(world->loop, counters->reads_failed >= failed + 2 * (uint64_t)MANY);
+		assert_int_equal(complaints, turn == 0 ? 1 : 2);
+	}
+	world->api_down = false;
+	world->api_away = NULL;
+	for (size_t i = 0; i < MANY; i++) {
+		expect(world, &askings[i], 200);
+		asker_close(&askings[i]);
+	}
+	log_set_sink(NULL);
+	world_free(world);
+}
+
 /* ---- Frameworks that come and go --------------------------------------------------------------------------------- */
 
 static void unknown_frameworks_are_looked_for(void **state)
@@ -430,6 +473,7 @@ int main(void)
 		cmocka_unit_test(no_tasks_pass_at_once),
 		cmocka_unit_test(compressed_statuses_are_read),
 		cmocka_unit_test(broken_frameworks_release_nobody),
+		cmocka_unit_test(a_lasting_fault_is_logged_once),
 		cmocka_unit_test(unknown_frameworks_are_looked_for),
 		cmocka_unit_test(what_is_not_streamed_is_kept_for_its_waiters),
 		cmocka_unit_test(deletion_releases_with_404),
