@@ -1,4 +1,4 @@
-/* The pool of forked reconcilers, with shell scripts in their place: arguments, restarts, draining. */
+/* The pool of forked reconcilers, with shell scripts in their place: arguments, restarts, hanging, draining. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/log.h"
 #include "common/base/mem.h"
 #include "tests/unit/http_server.h"
 #include "tests/unit/temp.h"
@@ -286,6 +287,113 @@ static void test_backoff(void **state)
 	pool_free(pool);
 }
 
+/* Log lines of pool_kill_silent(). */
+static struct {
+	size_t count;
+	char last[256];
+} kills;
+
+static void take_line(char severity, const char *message)
+{
+	if (strstr(message, " hangs: ") == NULL)
+		return;
+	assert_int_equal(severity, 'E');
+	kills.count++;
+	snprintf(kills.last, sizeof(kills.last), "%s", message);
+}
+
+/* Calls pool_kill_silent() twice a second for so long. Child 1 sends a message each time, child 0 none. */
+static void look_for(struct pool *pool, int64_t *now_ms, int64_t time_ms, int64_t limit_ms)
+{
+	log_set_sink(take_line);
+	for (int64_t end_ms = *now_ms + time_ms; *now_ms < end_ms;) {
+		*now_ms += POOL_LOOK_MS / 2;
+		pool_heard(pool, "pool-1", *now_ms);
+		pool_kill_silent(pool, *now_ms, limit_ms);
+	}
+	log_set_sink(NULL);
+}
+
+/* Child 0 has been killed for the n-th time, and starts again, to be stopped. Silence counts for nothing in between. */
+static void expect_next(struct fixture *f, struct pool *pool, int64_t *now_ms, size_t n)
+{
+	assert_true(run_until_count(f->loop, &f->deaths, n, limit_s));
+	assert_string_equal(f->last_death, "pool-0");
+	assert_string_equal(pool_slot_end(pool, 0), "was killed by signal 9 (Killed)");
+	assert_int_equal(pool_pid(pool, 0), 0);
+	look_for(pool, now_ms, 100000, 1000);
+	wait_lines(f, 2 + n);
+	assert_int_equal(kill(pool_pid(pool, 0), SIGSTOP), 0);
+}
+
+/* A child that hangs is killed and started again, whether it sent anything before or not. The other one continues. */
+static void test_silent(void **state)
+{
+	static const int64_t limit_ms = 45000;
+	static const int64_t shorter_ms = 44000;
+	struct fixture *f = *state;
+	int64_t now_ms = 1000;
+	char expected[256];
+	struct pool *pool;
+	pid_t other;
+
+	kills.count = 0;
+	write_script(f, "echo \"$2\" >> $log\nexec sleep 1000");
+	pool = make_pool(f, 2, NULL, 10000);
+	wait_lines(f, 2);
+	other = pool_pid(pool, 1);
+	look_for(pool, &now_ms, shorter_ms, limit_ms);
+	assert_int_equal(kill(pool_pid(pool, 0), SIGKILL), 0);
+	expect_next(f, pool, &now_ms, 1);
+
+	look_for(pool, &now_ms, shorter_ms, limit_ms);
+	pool_heard(pool, "pool-0", now_ms);
+	look_for(pool, &now_ms, shorter_ms, limit_ms);
+	assert_int_equal(kills.count, 0);
+	snprintf(expected, sizeof(expected), "pool-0 (pid %d) hangs: it has sent nothing for 45 s; killing it",
+		 (int)pool_pid(pool, 0));
+	look_for(pool, &now_ms, 2 * POOL_LOOK_MS, limit_ms);
+	assert_int_equal(kills.count, 1);
+	assert_string_equal(kills.last, expected);
+	expect_next(f, pool, &now_ms, 2);
+
+	look_for(pool, &now_ms, shorter_ms, limit_ms);
+	assert_int_equal(kills.count, 1);
+	look_for(pool, &now_ms, 2 * POOL_LOOK_MS, limit_ms);
+	assert_int_equal(kills.count, 2);
+	expect_next(f, pool, &now_ms, 3);
+	assert_int_equal(pool_restarts(pool), 3);
+	assert_int_equal(pool_pid(pool, 1), other);
+	pool_free(pool);
+}
+
+/* After a pause of the watcher, or of its machine, messages may wait unread. While the pool drains, drain_ms is the
+ * limit. */
+static void test_silent_excused(void **state)
+{
+	static const int64_t limit_ms = 30000;
+	struct fixture *f = *state;
+	int64_t now_ms = INT64_C(1) << 40;
+	struct pool *pool;
+
+	kills.count = 0;
+	write_script(f, "trap '' TERM\necho up >> $log\nwhile :; do sleep 0.02; done");
+	pool = make_pool(f, 2, NULL, 50);
+	wait_lines(f, 2);
+	log_set_sink(take_line);
+	for (int64_t i = 0; i < limit_ms / POOL_LOOK_MS; i++) {
+		now_ms += 10 * limit_ms;
+		pool_kill_silent(pool, now_ms, limit_ms);
+	}
+	log_set_sink(NULL);
+	assert_int_equal(kills.count, 0);
+	pool_stop(pool);
+	look_for(pool, &now_ms, 2 * limit_ms, limit_ms);
+	assert_int_equal(kills.count, 0);
+	assert_true(run_until(f->loop, &f->drained, limit_s));
+	pool_free(pool);
+}
+
 static void test_stubborn(void **state)
 {
 	struct fixture *f = *state;
@@ -406,6 +514,8 @@ int main(void)
 		TEST(test_restart),
 		TEST(test_reasons),
 		TEST(test_backoff),
+		TEST(test_silent),
+		TEST(test_silent_excused),
 		TEST(test_stubborn),
 		TEST(test_stop_between),
 		TEST(test_stop_at_once),

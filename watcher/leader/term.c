@@ -17,8 +17,15 @@
 #include "watcher/shards/shard_table.h"
 #include "watcher/view/deletion.h"
 
-enum { TICK_MS = 500, DRAIN_MS = 20000 /* of the children, after SIGTERM */, ARGUMENTS_MAX = 16 };
+enum {
+	TICK_MS = 500,
+	DRAIN_MS = 20000, /* of the children, after SIGTERM */
+	ARGUMENTS_MAX = 16,
+	/* A child that sends nothing for so long may only be slow, on a busy machine or at its start. */
+	SILENT_MIN_MS = 30000,
+};
 
+_Static_assert((int)TICK_MS <= (int)POOL_LOOK_MS, "a child's silence would count for less than it lasted");
 _Static_assert((int)KUBE_FENCED_LATE_MS <= (int)SHARD_MARGIN_MS,
 	       "a member's write must not arrive when its shard is another's");
 
@@ -218,6 +225,22 @@ static int make_pool(struct term *term, struct error *err)
 
 /* ---- its life --------------------------------------------------------------------------------------------------- */
 
+static void note_heard(void *arg, const struct router_peer_view *view)
+{
+	if (view->role == BUS_ROLE_RECONCILER)
+		pool_heard(arg, view->name, view->received_ms);
+}
+
+/* A child that hangs is killed when its shards have moved (ARCHITECTURE.md §3.14). */
+static void kill_silent(const struct term *term)
+{
+	const struct config *config = term->options.config;
+	int64_t limit_ms = (config->member_lease_sec + config->member_grace_sec) * 1000 + SHARD_MARGIN_MS;
+
+	router_view_peers(term->router, note_heard, term->pool);
+	pool_kill_silent(term->pool, clock_boot_ms(), limit_ms < SILENT_MIN_MS ? SILENT_MIN_MS : limit_ms);
+}
+
 static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
 {
 	const struct term *term = timer->data;
@@ -225,6 +248,8 @@ static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
 	(void)loop;
 	(void)events;
 	router_tick(term->router);
+	if (term->pool != NULL)
+		kill_silent(term);
 }
 
 /* During a snapshot each turn of credit would wait for what else is gathered. */

@@ -36,6 +36,8 @@ struct worker {
 	char name[POOL_NAME_SIZE];
 	pid_t pid; /* 0: does not run */
 	int64_t started_ms;
+	int64_t heard_ms;   /* time of the last message */
+	int64_t silent_ms;  /* since then, or since the start; pauses of this process count for little */
 	int64_t backoff_ms; /* before the next restart; 0: at once */
 	uint64_t restarts;
 	char http[POOL_HTTP_SIZE];
@@ -52,6 +54,7 @@ struct pool {
 	size_t http_hole; /* and one for --http; 0: none */
 	int64_t drain_ms;
 	int64_t backoff_first_ms;
+	int64_t looked_ms; /* for silent children */
 	bool stopping;
 	uint64_t restarts;
 	uint64_t exits[256]; /* ends by exit code, and by signal */
@@ -145,6 +148,7 @@ static void start(struct worker *worker)
 	}
 	worker->pid = pid;
 	worker->started_ms = clock_boot_ms();
+	worker->silent_ms = 0;
 	log_info("started %s, pid %d", worker->name, (int)pid);
 	ev_child_set(&worker->child, pid, 0);
 	ev_child_start(pool->loop, &worker->child);
@@ -304,6 +308,40 @@ void pool_signal(struct pool *pool, int signal_number)
 	for (int i = 0; i < pool->worker_count; i++)
 		if (pool->workers[i].pid != 0)
 			kill(pool->workers[i].pid, signal_number);
+}
+
+void pool_heard(struct pool *pool, const char *name, int64_t time_ms)
+{
+	for (int i = 0; i < pool->worker_count; i++) {
+		struct worker *worker = &pool->workers[i];
+
+		if (worker->heard_ms >= time_ms || strcmp(worker->name, name) != 0)
+			continue;
+		worker->heard_ms = time_ms;
+		worker->silent_ms = 0;
+	}
+}
+
+void pool_kill_silent(struct pool *pool, int64_t now_ms, int64_t limit_ms)
+{
+	int64_t passed_ms = now_ms - pool->looked_ms;
+
+	pool->looked_ms = now_ms;
+	if (pool->stopping)
+		return;
+	for (int i = 0; i < pool->worker_count; i++) {
+		struct worker *worker = &pool->workers[i];
+
+		if (worker->pid == 0)
+			continue;
+		worker->silent_ms += passed_ms > POOL_LOOK_MS ? POOL_LOOK_MS : passed_ms;
+		if (worker->silent_ms <= limit_ms)
+			continue;
+		log_error("%s (pid %d) hangs: it has sent nothing for %lld s; killing it", worker->name,
+			  (int)worker->pid, (long long)worker->silent_ms / 1000);
+		kill(worker->pid, SIGKILL);
+		worker->silent_ms = 0;
+	}
 }
 
 void pool_stop(struct pool *pool)

@@ -33,7 +33,11 @@ struct pool_handler {
 	void (*drained)(void *arg);
 };
 
-enum { POOL_NAME_SIZE = 24, POOL_HTTP_SIZE = 280 };
+enum {
+	POOL_NAME_SIZE = 24,
+	POOL_HTTP_SIZE = 280,
+	POOL_LOOK_MS = 1000, /* how long a pause between two calls of pool_kill_silent() counts, at most */
+};
 
 /* The member name of slot 0..workers-1: "pool-0". Returns out. */
 const char *pool_name(int slot, char out[POOL_NAME_SIZE]);
@@ -51,6 +55,12 @@ struct pool *pool_new(struct ev_loop *loop, const struct pool_options *options, 
 void pool_stop(struct pool *pool);
 /* Sends a signal to all that run (SIGHUP). */
 void pool_signal(struct pool *pool, int signal_number);
+/* The child with that member name sent a message, which was read at time_ms. */
+void pool_heard(struct pool *pool, const char *name, int64_t time_ms);
+/* Kills each child that has sent nothing for longer than limit_ms, since its last message or its start: it hangs. Call
+ * it at least once in POOL_LOOK_MS, with CLOCK_BOOTTIME. A longer pause was one of this process or its machine, so
+ * messages may still wait in the socket. After pool_stop() it does nothing. */
+void pool_kill_silent(struct pool *pool, int64_t now_ms, int64_t limit_ms);
 /* Kills what still runs. */
 void pool_free(struct pool *pool);
 /* 0 when it does not run now. */

@@ -61,3 +61,26 @@ run_pool_socket() {
     start_watcher "${STEADY_ELECTION[@]}"
     runs_one next
 }
+
+# A child hangs. The other one gets its shards, and the watcher kills it and starts it again. (With the shortest leases the
+# watcher waits for 30 s.)
+run_pool_hangs() {
+    local at hung
+    [[ $CLUSTER == embedded ]] || not_here "the embedded cluster shows as much"
+    own_cluster
+    own_config <<<$'memberLeaseSec: 2\nmemberGraceSec: 0'
+    launch_watcher watcher-1 --workers 2 --http 127.0.0.1:0 "${STEADY_ELECTION[@]}"
+    wait_for 20 "the children have their shards" reconcilers_complete watcher-1.log 2
+    at=$(http_address watcher-1)
+    hung=$(sed -n 's/.*started pool-0, pid //p' watcher-1.log)
+    kill -STOP "$hung"
+    submit_many f 10 0 3
+    wait_for 40 "the other child completes all Frameworks" completed_at_least 10
+    expect "children that were killed" "$(grep -c 'hangs: ' watcher-1.log)" 0
+    wait_for 60 "it is killed" grep -q "pool-0 (pid $hung) hangs: it has sent nothing for 3[0-9] s" watcher-1.log
+    wait_for 20 "the restart is counted" metric_is "$at" frameworkcontroller_pool_restarts_total 1
+    wait_for 20 "its successor has shards" successor_complete
+    expect "children that were killed" "$(grep -c 'hangs: ' watcher-1.log)" 1
+}
+
+successor_complete() { sed '1,/hangs: /d' watcher-1.log | grep 'pool-0: .*shards are complete'; }
