@@ -13,10 +13,10 @@
 #include "common/base/mem.h"
 #include "common/base/version.h"
 #include "common/bus/message.h"
+#include "common/framework/slim.h"
 #include "common/framework/workload.h"
 #include "watcher/view/fold.h"
 #include "watcher/view/scopes.h"
-#include "watcher/view/slim.h"
 
 enum {
 	FOLD_AFTER_TURNS = 2,     /* at least one whole turn without news */

@@ -1,5 +1,5 @@
-/* Texts of objects without what no peer needs; see slim.h. */
-#include "watcher/view/slim.h"
+/* Texts of objects without what nobody needs; see slim.h. */
+#include "common/framework/slim.h"
 
 #include <string.h>
 
@@ -24,7 +24,7 @@ void write_slim(struct buf *out, const char *text, size_t len)
 		}
 	}
 	buf_reserve(out, len);
-	if (cut == NULL) {
+	if (cut == NULL || reader.expected != NULL) {
 		buf_append(out, text, len);
 	} else {
 		/* with the comma behind it, or else with the one before: behind the last member stands a brace */
