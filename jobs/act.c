@@ -77,9 +77,9 @@ static void on_status(struct step *step, const struct kube_answer *answer)
 	step->act->counters.statuses++;
 	if (!was_changed(item))
 		mem_replace(&item->said, NULL); /* the next change is news, also if it is one that was said before */
-	job_store_written(item, version, generation, json_incref(step->status));
 	json_decref(item->wrote);
 	item->wrote = json_incref(step->status);
+	job_store_written(item, version, generation, json_incref(step->status));
 	if (job_finished(&item->job))
 		job_store_queue_soon(item); /* ttlSecondsAfterFinished */
 }
@@ -396,7 +396,6 @@ static void look_at(struct act *act, struct item *item)
 	const struct job *job = &item->job;
 	struct error err;
 
-	item->missed = item->call != NULL;
 	if (item->call != NULL || item->waits || job->deleting || job->managed_by_others)
 		return;
 	if (job_finished(job)) {
@@ -409,6 +408,10 @@ static void look_at(struct act *act, struct item *item)
 	}
 	if (waits_for_turn(act, item))
 		return;
+	if (item->slot->view != NULL && item->slot->view->text == NULL) {
+		change_read(act, item); /* the job goes on, which had ended, or a new one has its name */
+		return;
+	}
 	if (item->slot->view != NULL && view_parse(item->slot->view, &err) < 0) {
 		log_error("[%s]: the Framework cannot be read: %s", item->slot->key, err.message);
 		return;
@@ -430,14 +433,21 @@ void act_init(struct act *act)
 bool act_run(struct act *act, size_t most, int64_t until_ms)
 {
 	struct item *item;
+	bool leads;
 
-	if (!job_store_synced(act->store) || !act->leads(act->arg))
+	if (!job_store_synced(act->store))
 		return false;
+	leads = act->leads(act->arg);
+	if (leads && act->passed_over)
+		job_store_queue_all(act->store);
+	act->passed_over = !leads;
 	do {
-		item = job_store_next(act->store);
+		item = job_store_next(act->store); /* reads its news, so that little is kept of a job that has ended */
 		if (item == NULL)
 			return false;
-		look_at(act, item);
+		item->missed = item->call != NULL;
+		if (leads)
+			look_at(act, item);
 	} while (--most > 0 && clock_boot_ms() < until_ms);
 	return true;
 }

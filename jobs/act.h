@@ -31,6 +31,7 @@ struct act {
 	struct token_bucket repetitions;    /* Events that say what conditions say */
 	double answer_ms;                   /* how long answers to statuses took lately */
 	bool status_subresource[JOB_KINDS]; /* the kind's CRD has one */
+	bool passed_over;                   /* this process did not lead when it took jobs from the queue */
 	bool (*leads)(void *arg);
 	void (*doubt)(void *arg, enum job_kind kind); /* status_subresource[kind] may be out of date */
 	void *arg;
@@ -41,7 +42,8 @@ struct act {
 void act_init(struct act *act);
 
 /* Looks at the jobs of the queue: at most so many, and none after that time, in boot milliseconds, but for the first.
- * True: more may be left. Does nothing while this process does not lead, or Frameworks have not been listed. */
+ * True: more may be left. While this process does not lead, only the jobs' news are read. Does nothing while Frameworks
+ * have not been listed. */
 bool act_run(struct act *act, size_t most, int64_t until_ms);
 
 #endif

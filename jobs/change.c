@@ -28,6 +28,8 @@ static void warn(struct act *act, struct item *item)
 
 static void on_read(struct step *step, const struct kube_answer *answer)
 {
+	const struct slot *slot = step->item->slot;
+	const enum job_store_source source = slot->view == NULL || slot->read ? JOB_STORE_READ : JOB_STORE_WRITTEN;
 	const struct reflector_object object = {.data = answer->body, .len = answer->body_len};
 	struct error err;
 
@@ -36,7 +38,7 @@ static void on_read(struct step *step, const struct kube_answer *answer)
 		job_store_queue_soon(step->item);
 	} else if (!answer_succeeded(answer)) {
 		try_again(step->act, step->item, answer, TROUBLE_READING);
-	} else if (job_store_framework(step->act->store, &object, JOB_STORE_READ, &err) < 0) {
+	} else if (job_store_framework(step->act->store, &object, source, &err) < 0) {
 		log_warning("[%s]: the Framework cannot be read: %s", step->item->slot->key, err.message);
 	}
 }

@@ -12,7 +12,8 @@
 /* Creates the Framework. If the name is in use, its Framework is read. */
 void change_create(struct act *act, struct item *item);
 
-/* Reads the Framework, which the watch does not show. The store gets it, or item->absent becomes true. */
+/* Reads the Framework, which the watch does not show, or of which the store has the identity alone. The store gets it,
+ * or item->absent becomes true. */
 void change_read(struct act *act, struct item *item);
 
 enum change_result {

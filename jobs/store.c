@@ -78,6 +78,28 @@ void job_store_forget(struct slot *slot)
 	slot->read = slot->partial = false;
 }
 
+/* Whether a job has not ended that wants the Framework. */
+static bool is_wanted(const struct slot *slot)
+{
+	for (const struct item *item = slot->items; item != NULL; item = item->next_of_slot)
+		if (!job_finished(&item->job))
+			return true;
+	return false;
+}
+
+/* Only the identity is kept of a Framework whose jobs have ended. Frameworks can be listed before the jobs: most that
+ * are Completed are those of ended jobs. If one is needed after all, it is read (look_at() in jobs/act.c). */
+static void slot_shed(struct slot *slot)
+{
+	if (slot->view == NULL || slot->view->text == NULL ||
+	    (slot->items == NULL ? !view_completed(slot->view) : is_wanted(slot)))
+		return;
+	if (slot->read)
+		job_store_forget(slot); /* no watch shows its end */
+	else
+		view_shed(slot->view);
+}
+
 /* The Framework is gone. */
 static void slot_clear(struct job_store *store, struct slot *slot)
 {
@@ -162,6 +184,21 @@ static void drop_translation(struct item *item)
 	item->absent = false;
 }
 
+/* Of a job that has ended hardly more is kept than who it is and when it ended. If it is to go on after all, that is
+ * from a version which the watch shows. */
+static void item_shed(struct item *item)
+{
+	if (!job_finished(&item->job))
+		return;
+	job_shed(&item->job);
+	drop_translation(item);
+	if (item->wrote != NULL) {
+		json_decref(item->wrote);
+		item->wrote = json_null();
+	}
+	slot_shed(item->slot);
+}
+
 static void item_free(struct item *item)
 {
 	drop_translation(item);
@@ -191,6 +228,7 @@ static void item_remove(struct job_store *store, struct item *item)
 	slot_queue(item->slot); /* another job may have waited for the name */
 	if (item->slot->items == NULL && item->slot->read)
 		job_store_forget(item->slot); /* no watch shows its end */
+	slot_shed(item->slot);
 	slot_release(store, item->slot);
 	job_store_release(item);
 }
@@ -273,6 +311,7 @@ static struct item *take_job(struct job_store *store, enum job_kind kind, const 
 		drop_translation(item);
 	job_free(&item->job);
 	item->job = job;
+	item_shed(item);
 	return item;
 }
 
@@ -393,14 +432,19 @@ void job_store_jobs_end(struct job_store *store, enum job_kind kind)
 
 void job_store_written(struct item *item, const char *version, int64_t generation, json_t *status)
 {
-	if (version != NULL && version_compare(version, item->job.version) > 0) {
+	int newer = version == NULL ? 0 : version_compare(version, item->job.version);
+
+	if (newer < 0) {
+		json_decref(status);
+		return;
+	}
+	if (newer > 0) {
 		mem_replace(&item->job.version, version);
 		item->job.generation = generation; /* which counts statuses, too, where these are no subresource */
 	}
-	if (status != NULL) {
-		json_decref(item->job.status);
-		item->job.status = status;
-	}
+	json_decref(item->job.status);
+	item->job.status = status;
+	item_shed(item);
 }
 
 size_t job_store_count(const struct job_store *store, enum job_kind kind)
@@ -410,15 +454,17 @@ size_t job_store_count(const struct job_store *store, enum job_kind kind)
 
 /* ---- Frameworks ------------------------------------------------------------------------------------------------- */
 
-/* Whether the view says all that a text of that version can say. */
+/* Whether the view says all that a text of that version can say, as far as it is wanted. */
 static bool is_known(const struct slot *slot, const char *version, enum job_store_source source)
 {
+	bool whole;
 	int order;
 
 	if (slot->view == NULL)
 		return false;
+	whole = slot->view->text == NULL ? !is_wanted(slot) : !slot->partial;
 	order = version_compare(version, slot->view->identity.resource_version);
-	return order < 0 || (order == 0 && (!slot->partial || source == JOB_STORE_METADATA));
+	return order < 0 || (order == 0 && (whole || source == JOB_STORE_METADATA));
 }
 
 int job_store_framework(struct job_store *store, const struct reflector_object *object, enum job_store_source source,
@@ -443,6 +489,7 @@ int job_store_framework(struct job_store *store, const struct reflector_object *
 	slot->read = read;
 	slot->partial = source == JOB_STORE_METADATA;
 	slot->view = view_renew(slot->view, &identity, object->data, object->len);
+	slot_shed(slot);
 	slot_queue(slot);
 	return 0;
 }

@@ -17,7 +17,7 @@ struct job_store;
 /* A Framework's name, and the jobs that want it: one, unless jobs of two kinds have a name in common. */
 struct slot {
 	char *key;         /* namespace/name */
-	struct view *view; /* NULL: no Framework of the name is known */
+	struct view *view; /* NULL: no Framework of the name is known. Of ended jobs it has the identity alone */
 	bool read;         /* the view is from a GET: it has no label, so that the watch does not show it */
 	bool partial;      /* the view is from an answer that has the metadata alone */
 	uint64_t list;     /* the last list that showed it */
@@ -58,7 +58,8 @@ struct item {
 
 	struct kube_call *call; /* at most one */
 	bool missed;            /* it was not looked at because of the call */
-	json_t *wrote;          /* the status of the last write; NULL: none */
+	json_t *wrote;          /* the status of the last write; NULL: none; null: one that is not kept, as it ended
+				   the job */
 	int64_t checked;        /* generation of the Framework whose spec is as it should be; 0: none */
 	struct changes changes;
 	struct backoff backoff;
@@ -90,7 +91,7 @@ void job_store_jobs_begin(struct job_store *store, enum job_kind kind);
 void job_store_jobs_end(struct job_store *store, enum job_kind kind);
 
 /* Where the text of a Framework is from: a list or the watch; a GET of one that the watch does not show; the answer to
- * a write; such an answer with the metadata alone. */
+ * a write, or to a GET of one that the watch shows; the answer to a write with the metadata alone. */
 enum job_store_source { JOB_STORE_WATCHED, JOB_STORE_READ, JOB_STORE_WRITTEN, JOB_STORE_METADATA };
 /* The same for Frameworks, whose texts are read when they are looked at. */
 int job_store_framework(struct job_store *store, const struct reflector_object *object, enum job_store_source source,
@@ -105,8 +106,8 @@ void job_store_forget(struct slot *slot);
 
 /* The item's object as the answer to a write shows it. */
 void job_store_answered(struct item *item, const char *text, size_t len);
-/* What the answer to a write of the job said: the object's new version and generation. status NULL: it was not changed.
- * The status' reference is taken over. */
+/* What the answer to a write of the job's status said: the object's new version (NULL: it could not be read) and
+ * generation. Nothing changes if the job has a later version by now. The status' reference is taken over. */
 void job_store_written(struct item *item, const char *version, int64_t generation, json_t *status);
 /* Frees an item that is gone, when its call has ended. */
 void job_store_release(struct item *item);

@@ -8,6 +8,7 @@
 #include "common/base/json_reader.h"
 #include "common/base/mem.h"
 #include "common/framework/names.h"
+#include "common/framework/slim.h"
 
 static void forget_parts(struct view *view)
 {
@@ -22,19 +23,26 @@ static void forget_parts(struct view *view)
 
 struct view *view_renew(struct view *view, const struct object_identity *identity, const char *text, size_t len)
 {
+	struct buf slim = {0};
+
 	if (view == NULL)
 		view = mem_calloc(1, sizeof(*view));
 	forget_parts(view);
 	object_identity_free(&view->identity);
 	view->identity = *identity;
-	if (len > view->room) {
-		free(view->text);
-		view->room = len + len / 4; /* statuses grow */
-		view->text = mem_alloc(view->room);
-	}
-	memcpy(view->text, text, len);
-	view->len = len;
+	free(view->text);
+	write_slim(&slim, text, len);
+	view->len = slim.len;
+	view->text = mem_realloc(slim.data, slim.len + 1, 1);
 	return view;
+}
+
+void view_shed(struct view *view)
+{
+	forget_parts(view);
+	free(view->text);
+	view->text = NULL;
+	view->len = 0;
 }
 
 /* A string member of an object's text, or of one of its members; NULL: none. The caller frees. */
@@ -110,12 +118,25 @@ int view_parse(struct view *view, struct error *err)
 	return 0;
 }
 
-bool view_goes_on(const struct view *view)
+static bool read_state(const struct view *view, enum attempt_state *out)
 {
 	cleanup_free char *text = string_in((struct json_span){.at = view->text, .len = view->len}, "status", "state");
+
+	return text != NULL && attempt_state_parse(text, out) == 0;
+}
+
+bool view_goes_on(const struct view *view)
+{
 	enum attempt_state state;
 
-	return text != NULL && attempt_state_parse(text, &state) == 0 && state <= STATE_RUNNING;
+	return read_state(view, &state) && state <= STATE_RUNNING;
+}
+
+bool view_completed(const struct view *view)
+{
+	enum attempt_state state;
+
+	return read_state(view, &state) && state == STATE_COMPLETED;
 }
 
 json_t *view_spec(const struct view *view)

@@ -22,9 +22,8 @@
 
 struct view {
 	struct object_identity identity;
-	char *text; /* JSON */
+	char *text; /* JSON, without metadata.managedFields; NULL after view_shed() */
 	size_t len;
-	size_t room; /* of text */
 
 	/* filled by view_parse() */
 	bool parsed;
@@ -41,10 +40,14 @@ struct view {
 /* Takes over what object_identity_read() read from the JSON text of a Framework, and copies the text. view: the former
  * one, which becomes the new one; NULL: none. Free with view_free(); NULL is fine. */
 struct view *view_renew(struct view *view, const struct object_identity *identity, const char *text, size_t len);
+/* Keeps the identity alone. The functions below are for views that have a text. */
+void view_shed(struct view *view);
 /* Reads the text, once. 0, or -1 and *err each time if it is not JSON, or has a status that cannot be read. */
 int view_parse(struct view *view, struct error *err);
 /* Whether the text says that no end of the Framework's attempt is decided. It is read up to there only. */
 bool view_goes_on(const struct view *view);
+/* Whether the text says that the Framework is Completed. */
+bool view_completed(const struct view *view);
 /* The Framework's spec; the caller decrefs. NULL: none, or it cannot be read. Of a view that was parsed. */
 json_t *view_spec(const struct view *view);
 /* Whether the job is the Framework's controller. Of a view that was parsed, as the next one. */

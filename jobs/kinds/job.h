@@ -42,6 +42,8 @@ struct job {
 	bool managed_by_others; /* by spec.runPolicy.managedBy another controller runs it: it is left alone */
 	bool has_runtime_id;    /* spec.runtimeID, which only caicloud's have, is a text and not empty */
 	int64_t ttl_sec;        /* spec.runPolicy.ttlSecondsAfterFinished, unchecked; -1: none */
+	bool shed;              /* by job_shed(): it has ended … */
+	int64_t shed_time;      /* … then, as job_finish_time() */
 	const char *gang_scheduler; /* of fc-jobs (--gang-scheduler-name); NULL: none. Set when it is translated */
 };
 

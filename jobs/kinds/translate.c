@@ -1,6 +1,7 @@
 /* Which kind does what; see translate.h. */
 #include "jobs/kinds/translate.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/clock.h"
@@ -18,6 +19,8 @@ bool job_finished(const struct job *job)
 	const json_t *conditions = json_object_get(job->status, "conditions");
 	const char *phase = json_str(job->status, "phase");
 
+	if (job->shed)
+		return true;
 	if (job->kind == JOB_CAICLOUD_TFJOB)
 		return phase != NULL && (strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0);
 	return condition_is_true(conditions, "Succeeded") || condition_is_true(conditions, "Failed");
@@ -25,7 +28,20 @@ bool job_finished(const struct job *job)
 
 int64_t job_finish_time(const struct job *job)
 {
+	if (job->shed)
+		return job->shed_time;
 	return job_finished(job) ? json_time(job->status, "completionTime") : 0;
+}
+
+void job_shed(struct job *job)
+{
+	job->shed_time = job_finish_time(job);
+	job->shed = true;
+	json_decref(job->labels);
+	json_decref(job->status);
+	free(job->spec);
+	job->labels = job->status = NULL;
+	job->spec = NULL;
 }
 
 /* A Framework with more Tasks is stored, and not acted on. */

@@ -38,6 +38,8 @@ struct job_translation {
 bool job_finished(const struct job *job);
 /* When it ended, in unix seconds; 0: it has not, or its status does not say. */
 int64_t job_finish_time(const struct job *job);
+/* Frees the labels, the spec and the status of a job that has ended: these two functions need none of them. */
+void job_shed(struct job *job);
 
 /* 0; or -1 and *err, if a field of the job is wrong or cannot be expressed as a Framework: the message names the field,
  * the found and the expected value. A caicloud TFJob has a spec.runtimeID by now. */

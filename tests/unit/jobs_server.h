@@ -1,5 +1,5 @@
 /* fc-jobs without its watches, against a scripted API server: tests show it jobs and Frameworks as watches do, say what
- * is answered, and look at what it sends. Shared by test_jobs_{act,change,gone,large,late,writes}.c. */
+ * is answered, and look at what it sends. Shared by test_jobs_{act,change,ended,gone,large,late,writes}.c. */
 #ifndef UNIT_JOBS_SERVER_H
 #define UNIT_JOBS_SERVER_H
 

@@ -50,6 +50,9 @@ static void write_framework(struct buf *out, size_t tasks, int version)
 	buf_puts(out, "]}]},\"state\":\"AttemptRunning\"}}");
 }
 
+static const char job_text[] = "{\"metadata\":{\"name\":\"f\",\"namespace\":\"ns\",\"resourceVersion\":\"1\","
+			       "\"uid\":\"u\"}}";
+
 /* In a child: the second event of a Framework, and then its status, if it is a small one. */
 static void run(void *arg)
 {
@@ -60,6 +63,7 @@ static void run(void *arg)
 	struct view *view;
 	struct error err;
 
+	job_store_job(store, JOB_TFJOB, &(struct reflector_object){.data = job_text, .len = strlen(job_text)}, &err);
 	write_framework(&text, *tasks, 100001);
 	job_store_framework(store, &(struct reflector_object){.data = text.data, .len = text.len}, JOB_STORE_WATCHED,
 			    &err);
