@@ -26,20 +26,34 @@ static void warn(struct act *act, struct item *item)
 		job_events_post(act->events, &item->job, "Warning", "FieldHasNoEffect", json_string_value(text));
 }
 
+/* Whether the watch shows what the answer shows. */
+static enum job_store_source source_of(const struct slot *slot, const struct kube_answer *answer)
+{
+	struct object_identity identity;
+	bool same;
+
+	if (slot->view == NULL || slot->read || !object_identity_read(answer->body, answer->body_len, &identity))
+		return JOB_STORE_READ;
+	same = strcmp(identity.uid, slot->view->identity.uid) == 0;
+	object_identity_free(&identity);
+	return same ? JOB_STORE_WRITTEN : JOB_STORE_READ;
+}
+
 static void on_read(struct step *step, const struct kube_answer *answer)
 {
-	const struct slot *slot = step->item->slot;
-	const enum job_store_source source = slot->view == NULL || slot->read ? JOB_STORE_READ : JOB_STORE_WRITTEN;
 	const struct reflector_object object = {.data = answer->body, .len = answer->body_len};
+	struct item *item = step->item;
 	struct error err;
 
-	if (answer->absent) {
-		step->item->absent = true;
-		job_store_queue_soon(step->item);
+	if (answer->absent && item->slot->view != NULL) { /* the watch will show its end */
+		job_store_queue_after(item, backoff_next(&item->backoff, &step->act->random, clock_boot_ms()));
+	} else if (answer->absent) {
+		item->absent = true;
+		job_store_queue_soon(item);
 	} else if (!answer_succeeded(answer)) {
-		try_again(step->act, step->item, answer, TROUBLE_READING);
-	} else if (job_store_framework(step->act->store, &object, source, &err) < 0) {
-		log_warning("[%s]: the Framework cannot be read: %s", step->item->slot->key, err.message);
+		try_again(step->act, item, answer, TROUBLE_READING);
+	} else if (job_store_framework(step->act->store, &object, source_of(item->slot, answer), &err) < 0) {
+		log_warning("[%s]: the Framework cannot be read: %s", item->slot->key, err.message);
 	}
 }
 

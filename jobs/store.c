@@ -188,10 +188,14 @@ static void drop_translation(struct item *item)
  * from a version which the watch shows. */
 static void item_shed(struct item *item)
 {
+	char *said = item->said; /* (it may be said again of a job whose status somebody removes) */
+
 	if (!job_finished(&item->job))
 		return;
 	job_shed(&item->job);
+	item->said = NULL;
 	drop_translation(item);
+	item->said = said;
 	if (item->wrote != NULL) {
 		json_decref(item->wrote);
 		item->wrote = json_null();
@@ -307,7 +311,7 @@ static struct item *take_job(struct job_store *store, enum job_kind kind, const 
 	}
 	if (item == NULL)
 		item = item_new(store, key, &job);
-	if (!same(&item->job, &job))
+	if (!item->job.shed && !same(&item->job, &job))
 		drop_translation(item);
 	job_free(&item->job);
 	item->job = job;

@@ -400,7 +400,7 @@ static void answer_call(struct pending_call *pending, const struct kube_answer *
 	}
 	if (!item->orphan) {
 		framework_answer(item->framework, &pending->call, &result, &now, &reconciler->random);
-		if (framework_fails(item->framework))
+		if (result.sent && result.http_status / 100 != 2 && !result.absent)
 			waiting_end_turn(item);
 		queue_add(item);
 	}

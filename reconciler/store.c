@@ -64,6 +64,8 @@ static int64_t item_asked_ms(const struct item *item)
 
 	if (item->framework->creates.asked_ms > asked_ms)
 		asked_ms = item->framework->creates.asked_ms;
+	if (item->framework->config_map_creates.asked_ms > asked_ms)
+		asked_ms = item->framework->config_map_creates.asked_ms;
 	if (item->framework->others.asked_ms > asked_ms)
 		asked_ms = item->framework->others.asked_ms;
 	if (item->framework->owned_calls.asked_ms > asked_ms)

@@ -93,6 +93,8 @@ void waiting_end_turn(struct item *item)
 {
 	bool waits = item->waiting_first != NULL;
 
+	if (item->turn_calls == 0)
+		return;
 	if (waits)
 		unlist(item);
 	item->turn_calls = 0;

@@ -123,11 +123,10 @@ static void create_succeeded(struct framework *framework, struct slot *slot, con
 	}
 	mark_straggler(framework, slot);
 	slot->failed_at = 0;
-	if (slot->kind == SLOT_POD) /* a ConfigMap's creation says nothing about Pods */
-		backoff_reset(&framework->creates);
+	backoff_reset(slot_create_backoff(framework, slot));
 	if (framework->create_window == 0)
 		return;
-	if (slot->kind == SLOT_POD)
+	if (slot->kind == SLOT_POD) /* a ConfigMap's creation says nothing about Pods */
 		framework->create_window = framework->create_window >= CREATE_WINDOW_LAST
 						   ? 0
 						   : framework->create_window * 2;
@@ -196,7 +195,7 @@ static void create_failed(struct framework *framework, struct slot *slot, const 
 	 * at once. */
 	framework->lowest_first = over_quota && !call->first;
 	if (framework->lowest_first || !over_quota || answer->retry_after_ms > 0)
-		backoff_fail(&framework->creates, random, time->boot_ms, answer->retry_after_ms);
+		backoff_fail(slot_create_backoff(framework, slot), random, time->boot_ms, answer->retry_after_ms);
 	framework->create_window = 1;
 	framework->sweep = true;
 }
@@ -466,7 +465,8 @@ void framework_answer(struct framework *framework, const struct call *call, cons
 
 bool framework_fails(const struct framework *framework)
 {
-	return framework->creates.failures > 0 || framework->others.failures > 0 || framework->owned_calls.failures > 0;
+	return framework->creates.failures > 0 || framework->config_map_creates.failures > 0 ||
+	       framework->others.failures > 0 || framework->owned_calls.failures > 0;
 }
 
 /* ---- bodies ---- */

@@ -262,6 +262,7 @@ bool framework_observe(struct framework *framework, const struct object_parts *o
 	mem_replace(&framework->resource_version, meta->resource_version);
 	if (meta->generation != framework->generation) {
 		backoff_reset(&framework->creates); /* the cause of a refusal may have been corrected */
+		backoff_reset(&framework->config_map_creates);
 		backoff_reset(&framework->owned_calls);
 	}
 	if (meta->deletion_time != framework->deletion_time)
@@ -469,8 +470,7 @@ void framework_observe_gone(struct framework *framework, enum object_kind kind, 
 	backoff_reset(&framework->others);
 	/* The end of a ConfigMap says nothing about Pods: an attempt whose Pods are refused ends with it, and the next
 	 * one must not ask for them at once. */
-	if (kind == KIND_POD || framework->status.state == STATE_CREATION_PENDING)
-		backoff_reset(&framework->creates);
+	backoff_reset(kind == KIND_POD ? &framework->creates : &framework->config_map_creates);
 	if (kind == KIND_POD)
 		slot_mark_dirty(framework, slot);
 }

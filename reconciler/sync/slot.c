@@ -260,6 +260,13 @@ void backoff_fail(struct request_backoff *backoff, struct random *random, int64_
 		backoff->until_ms = now_ms + delay;
 }
 
+struct request_backoff *slot_create_backoff(struct framework *framework, const struct slot *slot)
+{
+	if (slot_is_owned(slot))
+		return &framework->owned_calls;
+	return slot->kind == SLOT_CONFIG_MAP ? &framework->config_map_creates : &framework->creates;
+}
+
 void backoff_reset(struct request_backoff *backoff)
 {
 	*backoff = (struct request_backoff){.until_ms = backoff->asked_ms, .asked_ms = backoff->asked_ms};

@@ -245,7 +245,7 @@ void slot_send_create(struct reconcile *reconcile, struct slot *slot, uint64_t d
 		slot_send_get(reconcile, slot, NULL);
 		return;
 	}
-	if (backed_off(reconcile, slot_is_owned(slot) ? &framework->owned_calls : &framework->creates))
+	if (backed_off(reconcile, slot_create_backoff(framework, slot)))
 		return;
 	if (!slot_is_owned(slot) && framework->create_window > 0 &&
 	    framework->creates_on_way >= framework->create_window)

@@ -429,6 +429,7 @@ void framework_forget(struct framework *framework)
 	forget_reports(framework);
 	fence_forget(framework);
 	backoff_reset(&framework->creates);
+	backoff_reset(&framework->config_map_creates);
 	backoff_reset(&framework->others);
 	backoff_reset(&framework->owned_calls);
 	framework->owned_awaited = false;

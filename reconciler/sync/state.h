@@ -237,7 +237,8 @@ struct framework {
 	const char *refused_reason;
 	int64_t refused_again_ms; /* CLOCK_BOOTTIME from which on the next one is reported */
 
-	struct request_backoff creates;
+	struct request_backoff creates; /* of Pods */
+	struct request_backoff config_map_creates;
 	struct request_backoff others;
 	struct request_backoff owned_calls; /* all calls about objects in owned */
 	uint32_t create_window;             /* creates on the way at most; 0: no limit (slow start after a failure) */
@@ -358,6 +359,8 @@ void slot_news(struct slot *slot);
 /* Frees the object in it. */
 void slot_clear(struct slot *slot);
 void slot_delete(struct framework *framework, struct slot *slot);
+/* That of creations of its kind. */
+struct request_backoff *slot_create_backoff(struct framework *framework, const struct slot *slot);
 /* Frees all that it has. */
 void slot_free_parts(struct slot *slot);
 /* A new attempt makes sure that what the Framework owns is still there (CONTRACT.md §12.21). */

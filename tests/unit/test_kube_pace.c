@@ -372,6 +372,28 @@ static void test_low_priority_dropped(void **state)
 	assert_int_equal(fixture->seen[1003].failure, KUBE_CANCELLED);
 }
 
+/* The ones that are refused in a storm take no turn from those that wait. */
+static void test_low_priority_in_a_storm(void **state)
+{
+	enum { WAITING = 1000, TURNS = 20 };
+	const struct kube_client_options options = {.qps = 500, .burst = 1};
+	struct fixture *fixture = *state;
+	size_t sent = 0;
+
+	start_client(fixture, &options);
+	for (int i = 0; i < WAITING; i++)
+		call(fixture, 90, (struct kube_request){.low_priority = true});
+	for (int i = 0; i < 2 * TURNS; i++)
+		call(fixture, 0, (struct kube_request){.path = "/n"});
+	for (size_t i = 0; i < TURNS; i++) {
+		call(fixture, 91, (struct kube_request){.low_priority = true});
+		wait_done(fixture, fixture->done_count + 2);
+	}
+	for (size_t i = 0; i < fixture->done_count; i++)
+		sent += fixture->seen[i].id >= 90 && fixture->seen[i].failure == KUBE_OK;
+	assert_true(sent > 0);
+}
+
 /* Calls spread over the servers behind a balancer again. */
 static void test_connections_have_an_end(void **state)
 {
@@ -402,6 +424,7 @@ int main(void)
 		client_test(test_patience_large_body),
 		client_test(test_low_priority_dropped),
 		client_test(test_low_priority_goes_on),
+		client_test(test_low_priority_in_a_storm),
 		client_test(test_connections_have_an_end),
 	};
 

@@ -119,9 +119,10 @@ struct kube_client {
 
 /* ---- lanes.c ---- */
 
-/* Into its lane, and out of it. */
+/* Into its lane, and out of it; lane_send(): because it is sent. */
 void lane_add(struct kube_call *call);
 void lane_remove(struct kube_call *call);
+void lane_send(struct kube_call *call);
 /* Whether the lane's calls need a token and a place. Those of LANE_HTTP1 had both when they were sent first. */
 bool lane_is_limited(enum lane lane);
 /* The first call of that lane, or of those that wait behind it; NULL: none waits. */

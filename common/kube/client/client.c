@@ -319,7 +319,7 @@ static void start(struct kube_call *call)
 	}
 	if (limited)
 		token_bucket_take(&client->bucket);
-	lane_remove(call);
+	lane_send(call);
 	call->state = CALL_RUNNING;
 	call->transport = call->stream ? client->watching : call->lane == LANE_HTTP1 ? client->http1 : client->shared;
 	call->started_ms = clock_boot_ms();

@@ -24,9 +24,16 @@ void lane_remove(struct kube_call *call)
 	DL_DELETE(client->lanes[call->lane], call);
 	if (call->lane == LANE_LOW)
 		client->low_waiting--;
-	if (call->lane == LANE_LOW || client->low_waiting == 0)
+}
+
+void lane_send(struct kube_call *call)
+{
+	struct kube_client *client = call->client;
+
+	lane_remove(call);
+	if (call->lane == LANE_LOW)
 		client->passed_low = 0;
-	else if (call->lane == LANE_NORMAL)
+	else if (call->lane == LANE_NORMAL && client->low_waiting > 0)
 		client->passed_low++;
 }
 
