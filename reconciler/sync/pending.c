@@ -113,7 +113,7 @@ static struct completion *timeout_completion(int32_t code, const char *what, int
 	return completion_predefined(code, text);
 }
 
-/* The time of the condition PodScheduled is that of the gates' as long as no node is found. */
+/* As long as no node is found, the condition PodScheduled keeps the time at which the gates kept the Pod. */
 static void note_gates(const struct reconcile *reconcile, struct slot *slot)
 {
 	if (slot->pod->wait != NULL && slot->pod->wait->kind == POD_WAIT_GATED)

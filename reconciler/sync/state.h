@@ -66,8 +66,7 @@ struct slot {
 	uint64_t failed_at; /* how many creates of the Framework had failed before its last one, and 1; 0: it did not */
 	int64_t poll_ms;    /* CLOCK_BOOTTIME from which on a GET may be sent again */
 	struct slot_wait *wait; /* of a Pod that fails to start (pending.c); NULL: it does not */
-	int64_t ungated_sec; /* when its Pod was first seen without scheduling gates; SLOT_GATED: it has some; 0: never
-			      */
+	int64_t ungated_sec; /* when its Pod was first seen without its gates; SLOT_GATED: it has them; 0: none known */
 	uint64_t confirmed_by; /* the GET of the ConfigMap that the Pod's deletion waits for (task.c); 0: none */
 	uint64_t vouched_by;   /* the status write that proves that no status is newer (fence.c); 0: none */
 	size_t role_hint;      /* where the TaskRole was last found */
