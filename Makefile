@@ -207,11 +207,11 @@ test-real: $(E2E_PROGRAMS)
 sim: $(BUILD)/fc-sim
 	$< --seeds $(or $(SEEDS),2000) --first $(or $(SEED),1) --seconds $(or $(SECONDS),0) --jobs $$(nproc)
 
-# 50 000 seeds, or as many as 10 minutes allow.
+# 50 000 seeds, or as many as SECONDS allow, 10 minutes unless given.
 test-sim: $(BUILD)/fc-sim
 	$< --failover
 	$< --seed 7123 --hash
-	$< --seeds 50000 --seconds 600 --jobs $$(nproc)
+	$< --seeds 50000 --seconds $(or $(SECONDS),600) --jobs $$(nproc)
 
 # The figures of ARCHITECTURE.md §11; ROWS="batch 'barrier*'" picks some, BENCH_FLAGS as tests/bench/run.sh --help says.
 bench: $(E2E_PROGRAMS)

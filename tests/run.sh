@@ -22,6 +22,12 @@ finish() {
 trap finish EXIT
 trap 'exit 130' INT TERM HUP
 
+# Seeds end after 20 minutes of the run, and have 2 minutes at least and 10 at most.
+seconds_for_seeds() {
+	local left=$((1200 - SECONDS))
+	echo $((left < 120 ? 120 : left > 600 ? 600 : left))
+}
+
 jobs=-j$(nproc)
 command_of() { # stage
 	case $1 in
@@ -32,7 +38,8 @@ command_of() { # stage
 	model) command=(make "$jobs" test-model) ;;
 	protocol) command=(make test-protocol) ;;
 	coverage) command=(make "$jobs" coverage) ;;
-	sim) command=(make "$jobs" test-sim) ;;
+	assets) command=(tests/kubernetes/assets.sh) ;;
+	sim) command=(make "$jobs" test-sim SECONDS="$(seconds_for_seeds)") ;;
 	sanitized) command=(make "$jobs" test-unit SANITIZE=address,undefined BUILD=build/sanitized) ;;
 	fuzz) command=(make "$jobs" test-fuzz SANITIZE=address,undefined BUILD=build/sanitized) ;;
 	# without sanitizers: there an input may take 50 ms
@@ -143,7 +150,7 @@ case "$*" in
 '')
 	first=(build)
 	stages=(lint unit embedded kubernetes)
-	beside=(protocol sim sanitized fuzz memory hardening)
+	beside=(assets protocol sanitized fuzz memory hardening sim)
 	;;
 check)
 	first=(build)

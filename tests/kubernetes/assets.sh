@@ -186,14 +186,14 @@ build() {
     "$gobin" build -ldflags "$flags" -o "$work/bin/" ./cmd/kube-apiserver ./cmd/kube-controller-manager
 }
 
-make_work() {
-    local tool
+make_work() { # cache
+    local tool prefix=$root/.build-${1##*/}
     for tool in apt-get dpkg awk; do
         command -v "$tool" >/dev/null || die "$tool is needed to make the test control plane, and missing"
     done
     # Killed builds may have left theirs; the lock says that nobody uses it.
-    rm -rf "$root"/.build.*
-    work=$(mktemp -d "$root/.build.XXXXXX")
+    rm -rf "$prefix".*
+    work=$(mktemp -d "$prefix.XXXXXX")
     trap 'rm -rf "$work"' EXIT
     trap 'exit 1' INT TERM HUP
 }
@@ -201,7 +201,7 @@ make_work() {
 # Tools that need no build.
 make_tools() { # cache suite package tool...
     local cache=$1 tool
-    make_work
+    make_work "$cache"
     (fetch_packages "$2" "$3")
     mkdir "$work/bin"
     for tool in "${@:4}"; do cp "$work/tree/usr/bin/$tool" "$work/bin/"; done
@@ -216,7 +216,7 @@ make_tools() { # cache suite package tool...
 # newer than this machine's.
 make_jq() {
     local lib=$jq_cache/lib
-    make_work
+    make_work "$jq_cache"
     (fetch_packages "$current_suite" jq libjq1 libonig5 libc6)
     mkdir -p "$work/jq/bin" "$work/jq/lib"
     cp -L "$work"/tree/usr/lib/*/{ld-linux-*,libc.so.6,libm.so.6,libjq.so.1,libonig.so.5} "$work/tree/usr/bin/jq" "$work/jq/lib"
@@ -233,7 +233,7 @@ EOF
 
 make_cache() {
     local started=$SECONDS
-    make_work
+    make_work "$cache"
     (fetch)
     (build)
     cp "$work/tree/usr/bin/etcd" "$work/tree/usr/bin/kubectl" "$work/bin/"
@@ -246,9 +246,10 @@ make_cache() {
     say "done in $((SECONDS - started)) s: $cache"
 }
 
-take_lock() { # what
+# Each cache has its own, so that a download does not wait for a build.
+take_lock() { # cache
     mkdir -p "$root"
-    exec {lock}>"$root/.lock"
+    exec {lock}>"$root/.lock-${1##*/}"
     flock -n "$lock" || { say "another process is making $1; waiting for it"; flock "$lock"; }
 }
 
