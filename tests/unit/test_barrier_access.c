@@ -306,6 +306,39 @@ static void strangers_hold_up_nobody(void **state)
 	world_free(world);
 }
 
+/* A token that is somebody's vouches for no other one from its address: as soon as one is nobody's, they cost the API
+ * server no more than anybody's. */
+static void one_known_token_is_no_pass(void **state)
+{
+	enum { STRANGERS = 3 * ACCESS_MISSES_BURST, SEEN = 2 * ACCESS_MISSES_BURST, UNCOUNTED = 3 };
+	struct world *world = world_new((struct limits){.waiters = 10, .per_framework = 10, .with_access = true});
+	struct asking askings[1 + STRANGERS];
+	int64_t begun_ms = clock_boot_ms();
+
+	(void)state;
+	sync_view(world);
+	set_framework(world, "i", true);
+	kube_client_set_rate(world->client, 0.001, 1);
+	assert_int_equal(status_from(world, 2, PATH, "nobody"), 401); /* which takes what the rate allows */
+	askings[0] = ask(world, PATH, "pod-1");
+	for (size_t i = 1; i <= STRANGERS; i++) {
+		cleanup_free char *token = mem_printf("stranger-%zu", i);
+
+		askings[i] = ask(world, PATH, token);
+		if (i % 5 == 0)
+			asker_turn(world->loop);
+	}
+	RUN_UNTIL(world->loop, serve_counters(world->serve)->parked == 1 + STRANGERS);
+	kube_client_set_rate(world->client, 0, 1);
+	expect(world, &askings[0], 200);
+	RUN_UNTIL(world->loop, world->token_reviews >= SEEN);
+	assert_true((int64_t)world->token_reviews <=
+		    UNCOUNTED + ACCESS_MISSES_BURST + (clock_boot_ms() - begun_ms) * ACCESS_MISSES_PER_SEC / 1000);
+	for (size_t i = 0; i <= STRANGERS; i++)
+		asker_close(&askings[i]);
+	world_free(world);
+}
+
 /* Tokens that wait for their turn are asked about in the end, however many answers are kept. */
 static void who_waits_is_not_forgotten(void **state)
 {
@@ -438,6 +471,7 @@ int main(void)
 		cmocka_unit_test(checks_count_as_waiting),
 		cmocka_unit_test(who_has_left_is_not_asked_about),
 		cmocka_unit_test(strangers_hold_up_nobody),
+		cmocka_unit_test(one_known_token_is_no_pass),
 		cmocka_unit_test(who_waits_is_not_forgotten),
 		cmocka_unit_test(the_end_of_a_check_may_be_too_late),
 		cmocka_unit_test(a_gang_is_reviewed_quickly),
