@@ -22,7 +22,7 @@ finish() {
 trap finish EXIT
 trap 'exit 130' INT TERM HUP
 
-# Seeds end after 20 minutes of the run, and have 2 minutes at least and 10 at most.
+# The simulator's seeds end when the run is 20 minutes old, and have 2 minutes at least and 10 at most.
 seconds_for_seeds() {
 	local left=$((1200 - SECONDS))
 	echo $((left < 120 ? 120 : left > 600 ? 600 : left))

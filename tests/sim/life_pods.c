@@ -106,13 +106,13 @@ static void gated(struct world *world, void *arg)
 	later(world, 500, UNSCHEDULABLE_MS, life_chance(world, 500) ? scheduled : unschedulable, uid);
 }
 
-/* A scheduler that is busy says nothing of a Pod for a while. */
 bool life_pod_created(struct world *world, const struct instance *instance)
 {
 	int64_t most_ms;
 
 	if (!touched(world, instance) || !life_chance(world, UNSCHEDULABLE_OFTEN))
 		return false;
+	/* a scheduler that is busy says nothing of a Pod for a while */
 	most_ms = life_chance(world, 200) ? UNSCHEDULABLE_MS : 800;
 	later(world, 1, most_ms, life_chance(world, 250) ? gated : unschedulable, instance->pod_uid);
 	return true;
