@@ -2,10 +2,13 @@
 #define _GNU_SOURCE
 #include "common/base/log.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -58,6 +61,19 @@ static void make_safe(struct buf *line, size_t head)
 	buf_append(line, safe.data, safe.len);
 }
 
+/* Processes that share a pipe or a socket write one line at a time. A process that ends gives its lock back. Whatever
+ * else stderr is, is not locked: strangers have /dev/null open, too. */
+static void lock_stderr(short type)
+{
+	struct flock lock = {.l_type = type, .l_whence = SEEK_SET};
+	struct stat stat;
+
+	if (fstat(STDERR_FILENO, &stat) < 0 || !(S_ISFIFO(stat.st_mode) || S_ISSOCK(stat.st_mode)))
+		return;
+	while (fcntl(STDERR_FILENO, F_SETLKW, &lock) < 0 && errno == EINTR)
+		;
+}
+
 /* A log that cannot be written has nowhere to complain: the rest of the line is dropped. A part of it that has been
  * written gets its end before the next one. */
 static void put_line(struct buf *line, size_t head)
@@ -66,6 +82,7 @@ static void put_line(struct buf *line, size_t head)
 
 	make_safe(line, head);
 	buf_putc(line, '\n');
+	lock_stderr(F_WRLCK);
 	if (cut && write(STDERR_FILENO, "\n", 1) == 1)
 		cut = false;
 	for (size_t done = 0; done < line->len;) {
@@ -77,6 +94,7 @@ static void put_line(struct buf *line, size_t head)
 		}
 		done += (size_t)count;
 	}
+	lock_stderr(F_UNLCK);
 }
 
 void log_write(char severity, const char *file, int number, const char *format, ...)

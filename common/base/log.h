@@ -1,6 +1,5 @@
 /* Log lines in klog format on stderr: `I1121 05:06:07.123456    4242 file.c:12] message`.
- * Each line is one write: lines of several processes on one pipe do not mix if they are shorter than PIPE_BUF (4096
- * bytes), and longer ones only while the pipe is full. */
+ * Lines of several processes on one pipe or socket do not mix, however long they are (fcntl(2) locks). */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 

@@ -21,7 +21,7 @@
 #include "common/base/log_last.h"
 #include "common/base/mem.h"
 
-enum { WRITERS = 4, ROUNDS = 40, LONG = 4000, PIPE_SIZE = 4096 };
+enum { WRITERS = 4, ROUNDS = 40, LONG = 20000, PIPE_SIZE = 4096 };
 
 static void make_pipe(int ends[2])
 {
@@ -29,7 +29,7 @@ static void make_pipe(int ends[2])
 	assert_true(fcntl(ends[1], F_SETPIPE_SZ, PIPE_SIZE) >= PIPE_SIZE);
 }
 
-/* In a child: long lines (below PIPE_BUF) and short ones that consist of its letter. */
+/* In a child: long lines (some times what the pipe holds) and short ones that consist of its letter. */
 static void write_lines(int pipe_end, char letter)
 {
 	cleanup_buf struct buf text = {0};
@@ -56,7 +56,7 @@ static size_t text_length(const char *line)
 	return len == strspn(text, (char[]){text[0], '\0'}) ? len : 0;
 }
 
-/* The pipe holds one long line at most, so that all the time somebody waits. */
+/* The pipe holds a part of a long line, so that somebody waits in the midst of one all the time. */
 static void lines_are_whole(void **state)
 {
 	char *line = NULL;

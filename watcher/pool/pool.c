@@ -233,8 +233,8 @@ static void on_kill(struct ev_loop *loop, ev_timer *timer, int events)
 
 	(void)loop;
 	(void)events;
+	pool_signal(pool, SIGKILL); /* before the line: one that hangs may have the log */
 	log_warning("some reconcilers have not ended in time: killing them");
-	pool_signal(pool, SIGKILL);
 }
 
 /* argv of every child; the arguments are copied. */
@@ -337,9 +337,9 @@ void pool_kill_silent(struct pool *pool, int64_t now_ms, int64_t limit_ms)
 		worker->silent_ms += passed_ms > POOL_LOOK_MS ? POOL_LOOK_MS : passed_ms;
 		if (worker->silent_ms <= limit_ms)
 			continue;
+		kill(worker->pid, SIGKILL); /* before the line: it may have the log */
 		log_error("%s (pid %d) hangs: it has sent nothing for %lld s; killing it", worker->name,
 			  (int)worker->pid, (long long)worker->silent_ms / 1000);
-		kill(worker->pid, SIGKILL);
 		worker->silent_ms = 0;
 	}
 }
