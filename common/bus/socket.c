@@ -30,8 +30,10 @@ enum {
 	HEARTBEAT_TTL_MS = 10000,
 	RECONNECT_TCP_MS = 1000,
 	RECONNECT_IPC_MS = 50,
-	RECONNECT_MAX_MS = 32000,
+	RECONNECT_MAX_TCP_MS =
+		3000, /* a standby that comes back leads when the leader ends: leases must not end first */
 	RECONNECT_MAX_IPC_MS = 1000,
+	REPLACE_MAX_MS = 32000,
 	/* other watchers of the loop get their turn in between */
 	MESSAGES_PER_TURN = 512,
 	TURN_MS = 20,
@@ -234,7 +236,7 @@ static void set_options(const struct bus_socket *socket, const char *endpoint)
 	set_int(zmq, ZMQ_IMMEDIATE, 1);
 	set_int(zmq, ZMQ_CONNECT_TIMEOUT, CONNECT_MS);
 	set_int(zmq, ZMQ_RECONNECT_IVL, ipc ? RECONNECT_IPC_MS : RECONNECT_TCP_MS);
-	set_int(zmq, ZMQ_RECONNECT_IVL_MAX, ipc ? RECONNECT_MAX_IPC_MS : RECONNECT_MAX_MS);
+	set_int(zmq, ZMQ_RECONNECT_IVL_MAX, ipc ? RECONNECT_MAX_IPC_MS : RECONNECT_MAX_TCP_MS);
 }
 
 static void open_socket(struct bus_socket *socket, const char *endpoint)
@@ -398,7 +400,7 @@ static void on_news(void *arg, enum bus_news what, const char *endpoint)
 		return;
 	ev_timer_set(&socket->replace, (double)socket->replace_ms / 1000, 0.);
 	ev_timer_start(socket->loop, &socket->replace);
-	socket->replace_ms = backoff_doubled(socket->replace_ms, 1, RECONNECT_MAX_MS);
+	socket->replace_ms = backoff_doubled(socket->replace_ms, 1, REPLACE_MAX_MS);
 }
 
 static int connect_socket(struct bus_socket *socket, struct error *err)
@@ -424,7 +426,7 @@ static void on_replace(struct ev_loop *loop, ev_timer *timer, int events)
 	if (connect_socket(socket, &err) == 0)
 		return;
 	log_error("%s", err.message);
-	ev_timer_set(timer, RECONNECT_MAX_MS / 1000., 0.);
+	ev_timer_set(timer, REPLACE_MAX_MS / 1000., 0.);
 	ev_timer_start(loop, timer);
 }
 
