@@ -30,8 +30,8 @@ enum {
 	HEARTBEAT_TTL_MS = 10000,
 	RECONNECT_TCP_MS = 1000,
 	RECONNECT_IPC_MS = 50,
-	RECONNECT_MAX_TCP_MS =
-		3000, /* a standby that comes back leads when the leader ends: leases must not end first */
+	/* a watcher that has come back may lead a second later: leases must not end before it is found */
+	RECONNECT_MAX_TCP_MS = 3000,
 	RECONNECT_MAX_IPC_MS = 1000,
 	REPLACE_MAX_MS = 32000,
 	/* other watchers of the loop get their turn in between */
