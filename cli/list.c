@@ -5,9 +5,11 @@
 #include "cli/commands.h"
 #include "cli/follow.h"
 #include "cli/grid.h"
+#include "cli/load.h"
 #include "cli/reason_watch.h"
 #include "cli/show.h"
 #include "cli/view/age.h"
+#include "cli/view/lease.h"
 #include "cli/view/read.h"
 #include "cli/view/summary.h"
 #include "common/base/clock.h"
@@ -424,6 +426,22 @@ static int run(struct cli *cli, struct listing *listing)
 	return cli->options.watch ? watch_named(cli, listing) : list_named(cli, listing);
 }
 
+/* If no fc-watcher leads, as far as the user may know. */
+static void note_leader(struct listing *listing)
+{
+	cleanup_json json_t *lease = NULL;
+	bool any = false;
+
+	for (const struct row *row = listing->rows; row != NULL && !any; row = row->hh.next)
+		any = !row->summary.over;
+	if (any)
+		lease = load_lease(listing->cli);
+	if (lease_is_given_up(lease, clock_wall_ms() / 1000))
+		cli_note(listing->cli,
+			 "no fc-watcher leads: until one does, the controller does nothing, and the states "
+			 "stay as they are");
+}
+
 /* code: of run(). */
 static void print_found(struct listing *listing, int code)
 {
@@ -432,6 +450,7 @@ static void print_found(struct listing *listing, int code)
 	if (listing->rows != NULL) {
 		ask_events(listing);
 		print_rows(listing, true, !cli->options.no_headers);
+		note_leader(listing);
 	} else if (json_array_size(listing->objects) > 0 || (listing->objects != NULL && code == 0)) {
 		print_objects(listing);
 	} else if (code == 0 && cli->options.output != OUTPUT_NAME) {

@@ -163,14 +163,14 @@ static int wait_for_notice(struct cli *cli, const char *name, struct loaded *out
 	return code;
 }
 
-/* Users mostly may not list Leases of all namespaces: then nothing is said of it. */
-static void load_lease(struct cli *cli, struct loaded *out)
+json_t *load_lease(struct cli *cli)
 {
+	json_t *lease = NULL;
 	struct error err;
 
 	cli_list(cli, "/apis/coordination.k8s.io/v1/leases", "fieldSelector=metadata.name%3Dframeworkcontroller",
-		 take_lease, &out->lease, &err);
-	out->inquiry.lease = out->lease;
+		 take_lease, &lease, &err);
+	return lease;
 }
 
 static int load_config_map(struct cli *cli, struct loaded *out, struct error *err)
@@ -261,8 +261,10 @@ static int load_doubts(struct cli *cli, struct loaded *out, struct error *err)
 	const struct framework_view *framework = &out->framework;
 	int code;
 
-	if (out->inquiry.stale || goes_unnoticed(&out->inquiry))
-		load_lease(cli, out);
+	if (out->inquiry.stale || (framework->begun && framework->status.state != STATE_COMPLETED)) {
+		out->lease = load_lease(cli);
+		out->inquiry.lease = out->lease;
+	}
 	if (framework->begun && framework->status.state == STATE_CREATION_PENDING)
 		return load_config_map(cli, out, err);
 	if (!framework->begun || framework->status.attempt.completion != NULL)

@@ -36,5 +36,8 @@ struct loaded {
  * code and *err. Free in either case. */
 int load_framework(struct cli *cli, const char *name, unsigned parts, struct loaded *out, struct error *err);
 void loaded_free(struct loaded *loaded);
+/* The Lease of the fc-watcher that leads, or led last. NULL: it is not known, as users mostly may not list Leases of
+ * all namespaces. The caller decrefs. */
+json_t *load_lease(struct cli *cli);
 
 #endif

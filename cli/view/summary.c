@@ -53,6 +53,7 @@ void summary_read(const struct framework_view *view, const struct reasons *reaso
 		.creation_time = view->creation_time,
 		.tone = tone_of_summary(view, why.kind),
 		.by_events = by_events,
+		.over = view->managed_by != NULL || (view->begun && view->status.state == STATE_COMPLETED),
 		.by_time = strcmp(why.kind, "new") == 0,
 	};
 	why_free(&why);

@@ -22,6 +22,7 @@ struct summary {
 	int64_t creation_time; /* unix seconds, 0: none */
 	enum tone tone;        /* of the state */
 	bool by_events;        /* the status does not contain the reason: Events may, now or later */
+	bool over;             /* the controller does nothing more for it */
 	bool by_time;          /* the reason may change by time alone */
 };
 

@@ -206,9 +206,6 @@ static struct task_wait reported_wait(const struct inquiry *inquiry, const struc
 	return wait;
 }
 
-/* A status follows within seconds, that of the largest Frameworks within half a minute (CONTRACT.md §12.16). */
-enum { NOTICE_SEC = 60 };
-
 /* The Task's Pod has ended, or is gone, and its status does not follow; WAIT_NONE: not so. */
 static struct task_wait unnoticed(const struct inquiry *inquiry, const struct pod_view *pod,
 				  const struct task_status *task)
@@ -220,7 +217,7 @@ static struct task_wait unnoticed(const struct inquiry *inquiry, const struct po
 	if (pod == NULL || strcmp(pod->uid, task->attempt.pod_uid) != 0) {
 		wait.kind = WAIT_UNNOTICED;
 		wait.message = "the Pod is gone";
-	} else if (pod->end_time != 0 && inquiry->now - pod->end_time > NOTICE_SEC) {
+	} else if (pod->end_time != 0 && inquiry->now - pod->end_time > WAIT_NOTICE_SEC) {
 		wait.kind = WAIT_UNNOTICED;
 		wait.message = strcmp(pod->phase, "Failed") == 0 ? "the Pod has failed" : "the Pod has succeeded";
 		wait.since = pod->end_time;
@@ -298,6 +295,10 @@ struct task_wait wait_of(const struct role_wait *role, size_t index)
 		break;
 	case STATE_DELETION_PENDING:
 	case STATE_DELETION_REQUESTED:
+		wait = termination_of(pod, task);
+		if (pod != NULL && inquiry->now - task->transition_time > WAIT_NOTICE_SEC)
+			wait.kind = WAIT_UNDELETED;
+		return wait;
 	case STATE_DELETING: return termination_of(pod, task);
 	case STATE_ATTEMPT_COMPLETED:
 		if (task->retry.delay_sec != DELAY_NULL) {

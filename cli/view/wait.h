@@ -26,6 +26,10 @@ struct inquiry {
 	const char *flags; /* what the user gave to reach the cluster, for commands: " --context prod"; NULL: nothing */
 };
 
+/* The controller takes each step within seconds. A status follows within seconds, that of the largest Frameworks within
+ * half a minute (CONTRACT.md §12.16). */
+enum { WAIT_NOTICE_SEC = 60 };
+
 /* Tasks that wait for the same. */
 struct waiting_tasks {
 	enum wait_kind kind;

@@ -251,15 +251,17 @@ static const struct wait_row rows[] = {
 			.one = "gets its Pod from the controller next.",
 			.many = "get their Pods from the controller next.",
 		},
+	[WAIT_UNDELETED] =
+		{
+			.name = "undeleted",
+			.one = "waits for the controller, which has not yet deleted its Pod.",
+			.many = "wait for the controller, which has not yet deleted their Pods.",
+		},
 	[WAIT_UNNOTICED] =
 		{
 			.name = "unnoticed",
 			.one = "waits for the controller, which has not yet noted the end of its Pod:",
 			.many = "wait for the controller, which has not yet noted the end of their Pods:",
-			.advice =
-				"The controller notices this within a minute. If it lasts, no fc-watcher leads, or no "
-				"reconciler holds the Framework's shard: ask whoever runs FrameworkController, who "
-				"sees it with fc-watcher status.",
 			.quotes_message = true,
 		},
 	[WAIT_NONE] = {.name = "none"},

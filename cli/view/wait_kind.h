@@ -32,6 +32,7 @@ enum wait_kind {
 	WAIT_PENDING,         /* the Pod is Pending, and its object is not known */
 	WAIT_DEPENDS,         /* for the Tasks of another TaskRole */
 	WAIT_CREATION,        /* the Pod is not created yet */
+	WAIT_UNDELETED,       /* the Pod is to be deleted, and is not, for longer than WAIT_NOTICE_SEC */
 	WAIT_UNNOTICED,       /* the Pod has ended or is gone, and the status does not follow */
 	WAIT_NONE,            /* it runs, or is completed */
 };

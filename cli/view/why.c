@@ -3,15 +3,20 @@
 
 #include <stdlib.h>
 
+#include "cli/view/lease.h"
 #include "cli/view/why_note.h"
 #include "common/base/mem.h"
 
 /* The first one that answers. A new reason for a Framework to wait is a rule of its own here; one for Tasks is a row
  * of wait_kind.c. */
-static bool (*const rules[])(const struct inquiry *inquiry, struct why *why) = {
-	why_managed_by,  why_malformed,  why_deleting,   why_no_controller, why_ended,  why_suspended,
-	why_not_started, why_queue,      why_config_map, why_retry_delay,   why_ending, why_no_tasks,
-	why_too_many,    why_tasks_wait, why_running,    why_between,
+static const struct {
+	bool (*answers)(const struct inquiry *inquiry, struct why *why);
+	bool by_controller; /* what comes next is the controller's to do */
+} rules[] = {
+	{why_managed_by, false}, {why_malformed, false},  {why_deleting, false},   {why_no_controller, false},
+	{why_ended, false},      {why_suspended, true},   {why_not_started, true}, {why_queue, true},
+	{why_config_map, true},  {why_retry_delay, true}, {why_ending, true},      {why_no_tasks, true},
+	{why_too_many, true},    {why_tasks_wait, true},  {why_running, true},     {why_between, true},
 };
 
 /* A command that is copied has to reach the same cluster. */
@@ -29,11 +34,25 @@ static void add_flags(struct why *why, const char *flags)
 	}
 }
 
+static void say_nobody_leads(const struct inquiry *inquiry, struct why *why)
+{
+	why_say(why, "No fc-watcher leads: until one does, the controller does nothing for Framework %s.",
+		inquiry->framework->name);
+	why_fact_lease(why, inquiry);
+	why_advise(why, "Ask an administrator of FrameworkController why no fc-watcher leads:");
+	why_command(why, "fc-watcher status");
+}
+
 void why_explain(const struct inquiry *inquiry, struct why *out)
 {
 	*out = (struct why){.kind = ""};
-	for (size_t i = 0; i < ARRAY_LEN(rules) && !rules[i](inquiry, out); i++)
-		continue;
+	for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
+		if (!rules[i].answers(inquiry, out))
+			continue;
+		if (rules[i].by_controller && lease_is_given_up(inquiry->lease, inquiry->now))
+			say_nobody_leads(inquiry, out);
+		break;
+	}
 	add_flags(out, inquiry->flags);
 	if (out->brief == NULL)
 		why_brief(out, "%s", "");

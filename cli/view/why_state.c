@@ -1,14 +1,12 @@
 /* Answers that the Framework as a whole gives: who looks after it, and what its next step waits for. */
 #include <string.h>
 
+#include "cli/view/lease.h"
 #include "cli/view/read.h"
 #include "cli/view/why_note.h"
 #include "common/base/clock.h"
 #include "common/base/mem.h"
 #include "common/framework/codes.h"
-
-/* A Lease that nobody renewed for so long is not held (client-go's default, LeaseDuration 15 s). */
-enum { LEASE_DURATION_SEC = 15 };
 
 bool why_managed_by(const struct inquiry *inquiry, struct why *why)
 {
@@ -55,13 +53,9 @@ bool why_malformed(const struct inquiry *inquiry, struct why *why)
 
 /* ---- nobody looks after it --------------------------------------------------------------------------------------- */
 
-/* Whether the Lease is known, and somebody holds it. */
 static bool watcher_leads(const struct inquiry *inquiry)
 {
-	const json_t *spec = json_object_get(inquiry->lease, "spec");
-	int64_t duration = json_int(spec, "leaseDurationSeconds", LEASE_DURATION_SEC);
-
-	return *view_text(spec, "holderIdentity") != '\0' && json_time(spec, "renewTime") + duration >= inquiry->now;
+	return lease_is_held(inquiry->lease, inquiry->now);
 }
 
 void why_fact_lease(struct why *why, const struct inquiry *inquiry)

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/view/lease.h"
 #include "cli/view/read.h"
 #include "cli/view/why_note.h"
 #include "common/base/mem.h"
@@ -167,13 +168,24 @@ static void describe_barrier(const struct inquiry *inquiry, const struct waiting
 	}
 }
 
-/* Who should have noticed it, and what the API server has refused to them. */
-static void describe_unnoticed(const struct inquiry *inquiry, struct why *why)
+/* Whether the controller should have taken the next step by now. */
+static bool is_late(const struct inquiry *inquiry, enum wait_kind kind, int64_t since)
+{
+	return kind == WAIT_UNDELETED || kind == WAIT_UNNOTICED ||
+	       (kind == WAIT_CREATION && since != 0 && inquiry->now - since > WAIT_NOTICE_SEC);
+}
+
+/* Who should have taken the step, and what the API server has refused to them. */
+static void describe_late(const struct inquiry *inquiry, struct why *why)
 {
 	static const char *const reasons[] = {"FailedUpdateStatus", "FailedGetPod", "FailedGetConfigMap",
 					      "FailedDeletePod"};
 
-	why_fact_lease(why, inquiry);
+	why_advise(why, "The controller does this within a minute, or within minutes for thousands of Tasks. If it "
+			"lasts, no fc-watcher leads, or no reconciler holds the Framework's shard: ask whoever runs "
+			"FrameworkController, who sees it with fc-watcher status.");
+	if (!lease_is_given_up(inquiry->lease, inquiry->now)) /* (or why_explain() says it) */
+		why_fact_lease(why, inquiry);
 	for (size_t i = 0; inquiry->events != NULL && i < ARRAY_LEN(reasons); i++)
 		why_fact_event(why, inquiry, event_views_latest(inquiry->events, reasons[i], 0, NULL));
 }
@@ -231,8 +243,8 @@ static void explain_first(const struct inquiry *inquiry, const struct waiting_ta
 		why_advise(why, "%s", row->advice);
 	if (row->edit)
 		why_edit(why, inquiry);
-	if (group->kind == WAIT_UNNOTICED)
-		describe_unnoticed(inquiry, why);
+	if (is_late(inquiry, group->kind, group->since))
+		describe_late(inquiry, why);
 	if (group->kind == WAIT_FOREIGN || group->kind == WAIT_FORMER)
 		describe_foreign(inquiry, group, why);
 	if (row->describe)
@@ -326,9 +338,19 @@ bool why_between(const struct inquiry *inquiry, struct why *why)
 
 	why->kind = "between";
 	why_brief(why, "%s", "");
-	why_say(why,
-		"Framework %s is between two steps: its state is %s, and the controller takes the next step by itself.",
-		framework->name, state);
-	why_fact(why, "status.state", "%s for %s", state, why_age(inquiry, framework->status.transition_time, age));
+	why_age(inquiry, framework->status.transition_time, age);
+	if (inquiry->now - framework->status.transition_time <= WAIT_NOTICE_SEC) {
+		why_say(why,
+			"Framework %s is between two steps: its state is %s, and the controller takes the next step by "
+			"itself.",
+			framework->name, state);
+	} else {
+		why_say(why,
+			"Framework %s is between two steps: its state is %s for %s, and the controller, which takes "
+			"the next step, has not taken it.",
+			framework->name, state, age);
+		describe_late(inquiry, why);
+	}
+	why_fact(why, "status.state", "%s for %s", state, age);
 	return true;
 }

@@ -33,8 +33,7 @@ enum bus_type {
 	BUS_UPDATE,       /* one object as it is now; body: its JSON */
 	BUS_ABSENT,       /* one object is gone; struct bus_absent */
 	BUS_SNAPSHOT_END, /* struct bus_snapshot_end */
-	BUS_REFUSE,       /* {"reason": …, "final": bool}: BUSY (final false), another version (final true)
-			   */
+	BUS_REFUSE, /* {"reason": …, "final": bool}: final false: another process has the name, another version */
 };
 
 /* Little-endian on the wire, in this order after the magic "FC", the protocol, a reserved byte, type, kind, 2 reserved

@@ -61,8 +61,8 @@ struct session_handler {
 	/* Adds the revoked shards in which calls are still in flight to *out (empty when handed in). NULL: a process
 	 * that makes no calls in shards. */
 	void (*draining)(void *arg, struct shard_set *out);
-	/* The watcher refused this process. final (another protocol version, or a watcher with its own children): the
-	 * process exits. Not final (another process may still have our name): the session tries again. */
+	/* The watcher refused this process. final (a watcher with its own children): the process exits. Not final
+	 * (another process may still have our name, another protocol version): the session tries again. */
 	void (*refused)(void *arg, const char *reason, bool final);
 };
 

@@ -41,6 +41,39 @@ static void test_nobody(void **state)
 	done(&w, &why);
 }
 
+/* When no watcher has led for a minute, that is why nothing goes on; a takeover, or a clock that is wrong by less, does
+ * not say so. (Each Framework had its reason, and none was the controller.) */
+static void test_nobody_leads(void **state)
+{
+	static const char says[] = "No fc-watcher leads: until one does, the controller does nothing for Framework f.";
+	static const char *const states[] = {"AttemptCreationPending", "AttemptRunning", "Completed"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(states); i++)
+		for (int led = 0; led < 3; led++) {
+			cleanup_free char *status = cli_status(states[i], "", "", "");
+			cleanup_free char *spec = mem_printf(
+				"{'metadata':{'namespace':'fc','name':'frameworkcontroller'},'spec':{'holderIdentity':"
+				"'%s','leaseDurationSeconds':15,'renewTime':'2026-01-01T00:58:%s.000000Z'}}",
+				led == 2 ? "" : "w-0", led == 1 ? "45" : "44");
+			cleanup_json json_t *lease = cli_json(spec);
+			struct cli_world w;
+			struct why why;
+
+			cli_world_begin(&w, ONE_ROLE, status);
+			w.inquiry.lease = lease;
+			why_explain(&w.inquiry, &why);
+			assert_int_equal(strstr(why.answer, says) != NULL, i < 2 && led != 1);
+			if (i < 2 && led != 1) {
+				assert_string_equal(fact(&why, "Lease fc/frameworkcontroller"),
+						    led == 0 ? "fc-watcher w-0 led, and has not renewed it for 76s"
+							     : "no fc-watcher leads: the last one has released it");
+				assert_string_equal(why.advice[why.advice_count - 1].command, "fc-watcher status");
+			}
+			done(&w, &why);
+		}
+}
+
 /* A status that is behind means nothing before somebody has looked twice. */
 static void test_stale(void **state)
 {
@@ -142,7 +175,7 @@ static void test_config_map(void **state)
 	/* its own is no reason */
 	json_object_set_new(json_array_get(json_path(map, "metadata", "ownerReferences", NULL), 0), "uid",
 			    json_string("u"));
-	explain(&w, &why, "between", "takes the next step by itself");
+	explain(&w, &why, "between", "for 60m, and the controller, which takes the next step, has not taken it");
 	why_free(&why);
 	cli_world_event(&w, "FailedCreateConfigMap", "Failed to create f-attempt: exceeded quota: q");
 	w.inquiry.config_map = NULL;
@@ -162,7 +195,7 @@ static void test_config_map(void **state)
 	explain(&w, &why, "quota", "exceeded quota: q");
 	why_free(&why);
 	w.events.list[1].last_time = w.events.list[0].last_time = CLI_NOW - 2 * 3600;
-	explain(&w, &why, "between", "takes the next step by itself");
+	explain(&w, &why, "between", "for 60m, and the controller, which takes the next step, has not taken it");
 	done(&w, &why);
 }
 
@@ -513,14 +546,15 @@ static void test_json(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nobody),          cmocka_unit_test(test_stale),
-		cmocka_unit_test(test_left_alone),      cmocka_unit_test(test_held),
-		cmocka_unit_test(test_config_map),      cmocka_unit_test(test_delay),
-		cmocka_unit_test(test_barrier_gave_up), cmocka_unit_test(test_deleting),
-		cmocka_unit_test(test_failed),          cmocka_unit_test(test_long_words),
-		cmocka_unit_test(test_classified),      cmocka_unit_test(test_good_ends),
-		cmocka_unit_test(test_triggers),        cmocka_unit_test(test_json),
-		cmocka_unit_test(test_failed_tasks),    cmocka_unit_test(test_first_failed),
+		cmocka_unit_test(test_nobody),       cmocka_unit_test(test_nobody_leads),
+		cmocka_unit_test(test_stale),        cmocka_unit_test(test_left_alone),
+		cmocka_unit_test(test_held),         cmocka_unit_test(test_config_map),
+		cmocka_unit_test(test_delay),        cmocka_unit_test(test_barrier_gave_up),
+		cmocka_unit_test(test_deleting),     cmocka_unit_test(test_failed),
+		cmocka_unit_test(test_long_words),   cmocka_unit_test(test_classified),
+		cmocka_unit_test(test_good_ends),    cmocka_unit_test(test_triggers),
+		cmocka_unit_test(test_json),         cmocka_unit_test(test_failed_tasks),
+		cmocka_unit_test(test_first_failed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

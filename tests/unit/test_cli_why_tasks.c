@@ -78,6 +78,34 @@ static void test_unnoticed(void **state)
 	}
 }
 
+/* Steps that only the controller takes, and has not: neither the kubelet nor anybody else is to blame. */
+static void test_late(void **state)
+{
+	struct cli_world w;
+	struct why why;
+
+	(void)state;
+	begin_tasks(&w, "AttemptRunning", ONE_ROLE,
+		    three("AttemptDeletionPending", ",'completionStatus':{'code':-230,'phrase':'p','type':{'name':"
+						    "'Failed','attributes':['Permanent']},'diagnostics':'d'}"));
+	three_pods(&w, "", "'nodeName':'n'", "'phase':'Running'", NULL);
+	explain(&w, &why, "undeleted", "3 Tasks, a[0..2], wait for the controller, which has not yet deleted their");
+	assert_contains(why.advice[0].text, "no fc-watcher leads");
+	why_free(&why);
+	w.inquiry.now -= 3600 - 60;
+	explain(&w, &why, "termination", "wait until their Pods are gone");
+	done(&w, &why);
+
+	begin_tasks(&w, "AttemptPreparing", ONE_ROLE, three("AttemptCreationPending", ""));
+	explain(&w, &why, "creation", "3 Tasks, a[0..2], get their Pods from the controller next.");
+	assert_contains(why.advice[0].text, "no fc-watcher leads");
+	why_free(&why);
+	w.inquiry.now -= 3600 - 60;
+	explain(&w, &why, "creation", "3 Tasks, a[0..2], get their Pods from the controller next.");
+	assert_int_equal(why.advice_count, 0);
+	done(&w, &why);
+}
+
 /* The cause counts before its effects: those in the barrier wait for the one without a node. */
 static void test_barrier(void **state)
 {
@@ -550,16 +578,17 @@ static void test_many_groups(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_retry_delay),    cmocka_unit_test(test_images),
-		cmocka_unit_test(test_room),           cmocka_unit_test(test_unnoticed),
-		cmocka_unit_test(test_barrier),        cmocka_unit_test(test_barrier_stays),
-		cmocka_unit_test(test_creation),       cmocka_unit_test(test_reported_pod),
-		cmocka_unit_test(test_one_task),       cmocka_unit_test(test_other_waits),
-		cmocka_unit_test(test_status_behind),  cmocka_unit_test(test_depends),
-		cmocka_unit_test(test_depends_failed), cmocka_unit_test(test_service),
-		cmocka_unit_test(test_without_rights), cmocka_unit_test(test_crash),
-		cmocka_unit_test(test_init_crash),     cmocka_unit_test(test_sidecar),
-		cmocka_unit_test(test_many_groups),    cmocka_unit_test(test_stale_report),
+		cmocka_unit_test(test_retry_delay),   cmocka_unit_test(test_images),
+		cmocka_unit_test(test_room),          cmocka_unit_test(test_unnoticed),
+		cmocka_unit_test(test_late),          cmocka_unit_test(test_barrier),
+		cmocka_unit_test(test_barrier_stays), cmocka_unit_test(test_creation),
+		cmocka_unit_test(test_reported_pod),  cmocka_unit_test(test_one_task),
+		cmocka_unit_test(test_other_waits),   cmocka_unit_test(test_status_behind),
+		cmocka_unit_test(test_depends),       cmocka_unit_test(test_depends_failed),
+		cmocka_unit_test(test_service),       cmocka_unit_test(test_without_rights),
+		cmocka_unit_test(test_crash),         cmocka_unit_test(test_init_crash),
+		cmocka_unit_test(test_sidecar),       cmocka_unit_test(test_many_groups),
+		cmocka_unit_test(test_stale_report),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

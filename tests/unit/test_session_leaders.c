@@ -33,7 +33,8 @@ struct watcher {
 	unsigned number;
 	struct router *router; /* NULL: it does not lead, and drops what it hears */
 	struct cache *cache;
-	bool down; /* nothing gets there */
+	bool down;          /* nothing gets there */
+	bool other_version; /* of the protocol, as its messages and the peer's tell each other */
 };
 
 static struct watcher watchers[WATCHERS];
@@ -88,6 +89,7 @@ static void deliver(void)
 		const struct watcher *watcher = &watchers[letter.watcher];
 
 		memmove(queue, queue + 1, --queued * sizeof(queue[0]));
+		letter.head.protocol += watcher->other_version;
 		if (!watcher->down && letter.up && watcher->router != NULL)
 			router_receive(watcher->router, (const unsigned char *)"p", 1, &letter.head, letter.body,
 				       letter.len);
@@ -349,6 +351,22 @@ static void refused_while_leaving(void **state)
 	assert_int_equal(refusals, 0);
 }
 
+/* In a rollout the new watcher leads before this peer is replaced, or the old one still when it has been: it tries on
+ * until one of its version leads. */
+static void another_version(void **state)
+{
+	(void)state;
+	watchers[0].other_version = true;
+	leads(0, 1, false);
+	run(60000);
+	assert_true(refusals > 10);
+	assert_int_equal(grants, 0);
+	deposed(0);
+	leads(1, 2, true);
+	run(LEASE + MARGIN + 2500);
+	expect_follows(1, 2);
+}
+
 /* The former leader has not noticed yet and goes on talking: it is not heeded any more. */
 static void two_leaders(void **state)
 {
@@ -430,7 +448,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(finds_leader),          TEST(takeover),    TEST(takeover_when_down),   TEST(takeover_late),
 		TEST(refused_while_leaving), TEST(two_leaders), TEST(two_leaders_at_start), TEST(older_epoch),
-		TEST(older_epoch_beside),    TEST(leaves),
+		TEST(older_epoch_beside),    TEST(leaves),      TEST(another_version),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

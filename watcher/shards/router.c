@@ -62,12 +62,9 @@ static void note_malformed(struct router *router, const char *name, const struct
 			    (unsigned long long)router->counters.malformed, err->message);
 }
 
-/* It asks again each second. */
-static void log_refused(struct router *router, enum bus_role role, const char *name, const char *uuid,
-			const char *reason)
+/* It asks again each second. uuid: empty for peers that are not known. */
+static void say_refused(struct router *router, const char *uuid, const char *text)
 {
-	cleanup_free char *text = mem_printf("refused %s %s (%s): %s",
-					     role == BUS_ROLE_BARRIER ? "barrier" : "reconciler", name, uuid, reason);
 	unsigned sum = 0;
 
 	for (const char *at = uuid; *at != '\0'; at++)
@@ -75,6 +72,15 @@ static void log_refused(struct router *router, enum bus_role role, const char *n
 	if (log_is_news(&router->refused[sum % ROUTER_REFUSED_KEPT], router_now(router), text) &&
 	    may_log(router, LINE_REFUSED))
 		log_info("%s", text);
+}
+
+static void log_refused(struct router *router, enum bus_role role, const char *name, const char *uuid,
+			const char *reason)
+{
+	cleanup_free char *text = mem_printf("refused %s %s (%s): %s",
+					     role == BUS_ROLE_BARRIER ? "barrier" : "reconciler", name, uuid, reason);
+
+	say_refused(router, uuid, text);
 }
 
 /* ---- receiving -------------------------------------------------------------------------------------------------- */
@@ -283,12 +289,14 @@ void router_receive(void *arg, const unsigned char *id, size_t id_len, const str
 	struct router *router = arg;
 	struct connection *connection;
 
-	if (head->protocol != BUS_PROTOCOL) {
-		cleanup_free char *reason = mem_printf("bus protocol version %u, the watcher speaks %d", head->protocol,
-						       BUS_PROTOCOL);
+	if (head->protocol != BUS_PROTOCOL) { /* in a rollout, which ends */
+		cleanup_free char *reason = mem_printf("it speaks bus protocol version %u, this watcher version %d",
+						       head->protocol, BUS_PROTOCOL);
+		cleanup_free char *text = mem_printf("refused a peer: %s", reason);
 
 		router->counters.refused++;
-		router_refuse(router, id, id_len, head, true, reason);
+		router_refuse(router, id, id_len, head, false, reason);
+		say_refused(router, "", text);
 		return;
 	}
 	if (head->type == BUS_HELLO) {

@@ -336,8 +336,10 @@ run_cli_why_no_controller() {
     wait_for 20 "Frameworks are served" k get frameworks
     create 'fw("first"; [role("a"; 1; {})])'
     expect_why first no-controller 'No controller looks after Framework first: it has no status'
+    create 'fw("second"; [role("a"; 1; {})])'
     start_watcher
     wait_running first
+    wait_running second
     expect_why first running ''
     stop_watcher
     k delete pod first-a-0 --wait=false >/dev/null
@@ -346,6 +348,11 @@ run_cli_why_no_controller() {
     fw scale first a=3
     expect_why first no-controller 'its spec has changed, and the status does not follow'
     expect_match "evidence" "$(evidence first "Lease $(lease_namespace)/frameworkcontroller")" 'no fc-watcher leads'
+    expect "notes of list" "$(fw list 2>&1 >/dev/null)" ""
+    api PATCH "/apis/coordination.k8s.io/v1/namespaces/$(lease_namespace)/leases/frameworkcontroller" \
+        '{"spec": {"renewTime": "2020-01-01T00:00:00.000000Z"}}' application/merge-patch+json >/dev/null
+    expect_why second running 'waits for nothing: .* No fc-watcher leads: until one does, the controller does nothing'
+    expect_match "notes of list" "$(fw list 2>&1 >/dev/null)" '^note: no fc-watcher leads: '
 }
 
 # What it changes, and its exit codes.
