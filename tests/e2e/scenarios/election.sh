@@ -192,7 +192,7 @@ run_election_cut_off() {
 one_leads() { if is_leader 1; then ! is_leader 2; else is_leader 2; fi; }
 somebody_leads() { is_leader 1 || is_leader 2; }
 
-shards_lost() { grep -c 'were revoked\|shards expired' reconciler-a.log reconciler-b.log || true; }
+shards_lost() { cat reconciler-*.log | grep -c 'were revoked\|shards expired' || true; }
 
 # Reconcilers on their own know both watchers, follow the one that leads, and keep their shards meanwhile.
 run_election_members() {
@@ -223,6 +223,38 @@ run_election_members() {
     end_processes . 15 reconciler-a reconciler-b
     end_candidates
 }
+
+# A standby that was away for a while, as in a rollout, is found within seconds of its return: it may lead right then, and
+# its reconcilers hold leases until they know it.
+run_election_returns() {
+    local bus before pings started
+    own_cluster
+    start_candidate 1 --workers 0 --bus tcp://127.0.0.1:0 "${STEADY_ELECTION[@]}"
+    wait_for 10 "watcher-1 leads" is_leader 1
+    start_candidate 2 --workers 0 --bus tcp://127.0.0.1:0 "${STEADY_ELECTION[@]}"
+    wait_for 10 "the standby is ready" curl -sSf "$ADDRESS_2/readyz"
+    bus=$(bus_of 2)
+    launch_reconciler reconciler-a --name a --bus "$(bus_of 1),$bus" --http 127.0.0.1:0
+    wait_leads 1 20
+    wait_for 10 "it has reached the standby, too" reached 2
+    kill -TERM "$(candidate_pid 2)"
+    before=$(shards_lost)
+    pings=$(metric "$(http_address reconciler-a)" frameworkcontroller_bus_pings_total)
+    wait_for 40 "it has been away for 20 pings, one a second" pings_at_least $((pings + 20))
+    start_candidate 2 --workers 0 --bus "$bus" "${STEADY_ELECTION[@]}"
+    started=$(now_ms)
+    wait_for 20 "the reconciler has found it again" reached 2
+    (($(now_ms) - started < 8000)) || fail "found it again after $(($(now_ms) - started)) ms"
+    kill -TERM "$(candidate_pid 1)"
+    wait_leads 2 10
+    expect "shards lost on the way" "$(shards_lost)" "$before"
+    end_processes . 15 reconciler-a
+    end_candidates
+}
+
+bus_of() { sed -nE 's/.*the bus listens on (tcp:.*)$/\1/p' "watcher-$1.log" | tail -n 1; } # number
+reached() { (($(metric "$(candidate_address "$1")" frameworkcontroller_bus_connections_total) > 0)); } # number
+pings_at_least() { (($(metric "$(http_address reconciler-a)" frameworkcontroller_bus_pings_total) >= $1)); } # number
 
 # What a watcher says of itself, for people and for programs.
 run_status() {
