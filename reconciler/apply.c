@@ -512,9 +512,15 @@ void apply_plan(struct item *item, struct plan *plan)
 		log_write_text('I', __FILE__, __LINE__, line.data, line.len);
 	}
 	for (size_t i = 0; i < plan->event_count; i++) {
-		log_write(plan->events[i].warning ? 'W' : 'I', __FILE__, __LINE__, "[%s]: %s: %s", item->key,
-			  plan->events[i].reason, plan->events[i].message);
-		events_post(reconciler->events, item->framework, &plan->events[i]);
+		const struct plan_event *event = &plan->events[i];
+
+		/* the count of the Event tells of repetitions: thousands of Frameworks that wait for a quota have many
+		 */
+		if (events_post(reconciler->events, item->framework, event))
+			log_write(event->warning ? 'W' : 'I', __FILE__, __LINE__, "[%s]: %s: %s", item->key,
+				  event->reason, event->message);
+		else
+			log_v(1, "[%s]: %s: %s", item->key, event->reason, event->message);
 	}
 	if (plan->ask != 0)
 		discovery_ask(item, plan->ask);

@@ -17,12 +17,12 @@ static void repetitions_are_told(void **state)
 	struct events *events = world->reconciler.events;
 
 	assert_true(events_run(events) == INT64_MAX);
-	events_post(events, &about, &event);
+	assert_true(events_post(events, &about, &event));
 	assert_memory_equal(world->last, "POST /api/v1/namespaces/ns/events ", 34);
 	assert_true(world->calls[0].low_priority);
 	world_answer(world, 0, 201, "{}");
 	world->now_ms += 1000;
-	events_post(events, &about, &event);
+	assert_false(events_post(events, &about, &event)); /* which the log need not tell again */
 	world->now_ms += 2000;
 	events_post(events, &about, &event);
 	assert_int_equal(world->requests, 1);
