@@ -93,6 +93,9 @@ static void put_queue(struct buf *out, const struct reconciler *reconciler)
 		      "Requests in flight, those that wait for the rate limit included.", reconciler->calls_on_way);
 	metrics_gauge(out, "frameworkcontroller_calls_waiting", "Requests that wait because workerNumber is reached.",
 		      reconciler->waiting_count);
+	metrics_gauge(out, "frameworkcontroller_status_writes_in_flight",
+		      "Writes of statuses in flight, those that wait for the rate limit included.",
+		      reconciler->writes_on_way);
 }
 
 static void put_peer(struct buf *out, const struct session_counters *counters)

@@ -116,7 +116,10 @@ static bool accepts_gzip(struct MHD_Connection *mhd)
 	const char *accept = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT_ENCODING);
 	const char *gzip = accept == NULL ? NULL : strstr(accept, "gzip");
 
-	return gzip != NULL && strncmp(gzip + strlen("gzip"), ";q=0", 4) != 0;
+	if (gzip == NULL)
+		return false;
+	gzip += strlen("gzip");
+	return strncmp(gzip + strspn(gzip, "; \t"), "q=0", strlen("q=0")) != 0;
 }
 
 enum MHD_Result answer_queue(struct serve_answer *answer, struct MHD_Connection *mhd)

@@ -471,7 +471,7 @@ static void large_answers_go_out_as_gzip_if_wanted(void **state)
 	for (size_t i = 0; i < 50000; i++)
 		text[i] = (char)('a' + i % 23);
 	text[50000] = '\0';
-	asker_send(&plain, "GET /park HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip;q=0\r\n\r\n");
+	asker_send(&plain, "GET /park HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip; q=0\r\n\r\n");
 	asker_send(&gzip, "GET /park HTTP/1.1\r\nHost: x\r\nAccept-Encoding: deflate, gzip\r\n\r\n");
 	RUN_UNTIL(world->loop, serve_counters(world->serve)->parked == 2);
 	answer = serve_answer_new(200, "application/json", text, 50000);
