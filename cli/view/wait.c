@@ -265,6 +265,23 @@ static struct task_wait termination_of(const struct pod_view *pod, const struct 
 	};
 }
 
+/* Of a Task whose Pod is to go, and is not being deleted. */
+static struct task_wait deletion_of(const struct inquiry *inquiry, const struct pod_view *pod,
+				    const struct task_status *task)
+{
+	struct task_wait wait = termination_of(pod, task);
+
+	if (inquiry->pods == NULL || inquiry->now - task->transition_time <= WAIT_NOTICE_SEC)
+		return wait;
+	if (pod == NULL) {
+		wait.kind = WAIT_UNNOTICED;
+		wait.message = "the Pod is gone";
+	} else if (task->state != STATE_DELETING) {
+		wait.kind = WAIT_UNDELETED;
+	}
+	return wait;
+}
+
 struct task_wait wait_of(const struct role_wait *role, size_t index)
 {
 	const struct inquiry *inquiry = role->inquiry;
@@ -295,11 +312,7 @@ struct task_wait wait_of(const struct role_wait *role, size_t index)
 		break;
 	case STATE_DELETION_PENDING:
 	case STATE_DELETION_REQUESTED:
-		wait = termination_of(pod, task);
-		if (pod != NULL && inquiry->now - task->transition_time > WAIT_NOTICE_SEC)
-			wait.kind = WAIT_UNDELETED;
-		return wait;
-	case STATE_DELETING: return termination_of(pod, task);
+	case STATE_DELETING: return deletion_of(inquiry, pod, task);
 	case STATE_ATTEMPT_COMPLETED:
 		if (task->retry.delay_sec != DELAY_NULL) {
 			wait.kind = WAIT_RETRY_DELAY;

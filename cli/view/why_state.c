@@ -87,11 +87,13 @@ static void advise_controller(const struct inquiry *inquiry, struct why *why)
 {
 	static const char log[] = "Look for 403 in the reconcilers' log. If there is one, grant them the right to "
 				  "write frameworks/status (manifests/README.md, Rights).";
-	bool leads = watcher_leads(inquiry);
+	bool leads = watcher_leads(inquiry), given_up = lease_is_given_up(inquiry->lease, inquiry->now);
 
 	if (leads)
 		why_say(why, "fc-watcher leads. Either its reconcilers have no right to write frameworks/status: their "
 			     "log then contains 403. Or none of them acts on this namespace.");
+	else if (given_up)
+		why_say(why, "No fc-watcher leads.");
 	else
 		why_say(why, "Either no fc-watcher runs, or none of its reconcilers acts on this namespace, or these "
 			     "have no right to write frameworks/status: their log then contains 403.");
@@ -100,6 +102,8 @@ static void advise_controller(const struct inquiry *inquiry, struct why *why)
 		why_advise(why, "%s", log);
 	why_advise(why, "Ask an administrator of FrameworkController whether fc-watcher leads and has reconcilers:");
 	why_command(why, "fc-watcher status");
+	if (given_up)
+		return;
 	why_advise(why, "If fc-watcher has --namespaces, %s must be one of them.", inquiry->framework->ns);
 	if (!leads)
 		why_advise(why, "%s", log);

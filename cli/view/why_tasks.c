@@ -17,6 +17,13 @@ static char *words_of(const struct waiting_tasks *group)
 	return mem_strdup(*group->reason != '\0' ? group->reason : group->message);
 }
 
+static bool ends_sentence(const char *words)
+{
+	size_t len = strlen(words);
+
+	return len > 0 && strchr(".!?", words[len - 1]) != NULL;
+}
+
 /* "Task worker[3]", or "3 Tasks, worker[3..5],". */
 static char *subject_of(const struct waiting_tasks *group)
 {
@@ -233,8 +240,8 @@ static void explain_first(const struct inquiry *inquiry, const struct waiting_ta
 
 	why->kind = row->name;
 	why_brief(why, "%s: %s", why->kind, group->tasks);
-	why_say(why, "%s %s%s%s", subject, group->count == 1 ? row->one : row->many, row->quotes_message ? " " : "",
-		row->quotes_message ? says : "");
+	why_say(why, "%s %s%s%s%s", subject, group->count == 1 ? row->one : row->many, row->quotes_message ? " " : "",
+		row->quotes_message ? says : "", row->quotes_message && !ends_sentence(says) ? "." : "");
 	if (group->kind == WAIT_RETRY_DELAY) {
 		why_say(why, "The first retry is at %s.", why_due(inquiry, group->until, due));
 		describe_end(inquiry, group, why);

@@ -88,12 +88,16 @@ static void test_late(void **state)
 	begin_tasks(&w, "AttemptRunning", ONE_ROLE,
 		    three("AttemptDeletionPending", ",'completionStatus':{'code':-230,'phrase':'p','type':{'name':"
 						    "'Failed','attributes':['Permanent']},'diagnostics':'d'}"));
-	three_pods(&w, "", "'nodeName':'n'", "'phase':'Running'", NULL);
+	three_pods(&w, "", "", "'phase':'Running'", NULL);
 	explain(&w, &why, "undeleted", "3 Tasks, a[0..2], wait for the controller, which has not yet deleted their");
 	assert_contains(why.advice[0].text, "no fc-watcher leads");
 	why_free(&why);
 	w.inquiry.now -= 3600 - 60;
 	explain(&w, &why, "termination", "wait until their Pods are gone");
+	why_free(&why);
+	pod_views_free(&w.pods);
+	w.inquiry.now = CLI_NOW;
+	explain(&w, &why, "unnoticed", "which has not yet noted the end of their Pods: the Pod is gone.");
 	done(&w, &why);
 
 	begin_tasks(&w, "AttemptPreparing", ONE_ROLE, three("AttemptCreationPending", ""));
@@ -101,7 +105,7 @@ static void test_late(void **state)
 	assert_contains(why.advice[0].text, "no fc-watcher leads");
 	why_free(&why);
 	w.inquiry.now -= 3600 - 60;
-	explain(&w, &why, "creation", "3 Tasks, a[0..2], get their Pods from the controller next.");
+	explain(&w, &why, "creation", "get their Pods from the controller next.");
 	assert_int_equal(why.advice_count, 0);
 	done(&w, &why);
 }
