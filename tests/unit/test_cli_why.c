@@ -37,6 +37,10 @@ static void test_nobody(void **state)
 	assert_contains(why.advice[0].text, "Look for 403 in the reconcilers' log.");
 	assert_string_equal(why.advice[1].command, "fc-watcher status");
 	assert_int_equal(why.advice_count, 3);
+	why_free(&why);
+	w.inquiry.now = CLI_NOW + 100; /* it has not led for more than a minute: that is the cause */
+	explain(&w, &why, "no-controller", "after it was created. No fc-watcher leads.");
+	assert_int_equal(why.advice_count, 1);
 	json_decref((json_t *)w.inquiry.lease);
 	done(&w, &why);
 }
