@@ -37,7 +37,7 @@ static void note_malformed(struct cli *cli, json_t *object, const char *name)
 	framework_view_free(&view);
 }
 
-/* Another controller may undo the change; fc-jobs does not undo a stop (jobs/README.md). */
+/* Another controller may undo the change; fc-jobs undoes a deletion, and does not undo a stop (jobs/README.md). */
 static void note_controlled(struct cli *cli, const json_t *object, const char *done)
 {
 	const json_t *meta = json_object_get(object, "metadata");
@@ -53,6 +53,11 @@ static void note_controlled(struct cli *cli, const json_t *object, const char *d
 			 "Framework %s is controlled by %s %s: that %s fails, because its Framework is stopped, and "
 			 "does "
 			 "not run again",
+			 name, kind, job, kind);
+	else if (strcmp(done, "deleted") == 0)
+		cli_note(cli,
+			 "Framework %s was controlled by %s %s, whose controller may create it again, to run from the "
+			 "beginning: delete that %s instead",
 			 name, kind, job, kind);
 	else
 		cli_note(cli,
@@ -260,6 +265,8 @@ static int delete_one(struct cli *cli, const char *name, char **uid, struct erro
 	if (code != 0)
 		return code;
 	*uid = mem_strdup(found);
+	if (!is_completed(object))
+		note_controlled(cli, object, "deleted");
 	show_done(cli, object, "deleted");
 	out_flush(&cli->out);
 	return 0;

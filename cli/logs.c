@@ -254,7 +254,7 @@ static int check_selectors(const struct framework_view *framework, const struct 
 		if (framework_view_task(framework, wanted->role, wanted->index < 0 ? 0 : wanted->index) != NULL)
 			continue;
 		if (!has_role(framework, wanted->role))
-			error_set(err, "Framework %s has no TaskRole %s", framework->name, wanted->role);
+			framework_without_role(framework->object, wanted->role, err);
 		else
 			error_set(err, "Framework %s has no Task %s[%lld]", framework->name, wanted->role,
 				  (long long)(wanted->index < 0 ? 0 : wanted->index));

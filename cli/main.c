@@ -69,7 +69,8 @@ static int start(struct cli *cli, int argc, char **argv)
 		return complete(cli, argc - 2, argv + 2);
 	command = command_find(argv[1]);
 	if (command == NULL) {
-		error_set(&err, "found \"%.64s\", expected a command", argv[1]);
+		error_set(&err, "found \"%.64s\", expected a command%s", argv[1],
+			  *argv[1] == '-' ? ", which options follow" : "");
 		return bad_use(cli, &err, "");
 	}
 	return run(cli, command, argc - 1, argv + 1);

@@ -323,6 +323,15 @@ const char *framework_argument(const char *text, struct error *err)
 			name = text + strlen(prefixes[i]);
 	if (framework_name_valid(name))
 		return name;
-	error_set(err, "found \"%.80s\", expected the name of a Framework: 1 to 63 of a-z and 0-9", text);
+	/* the name of a job, mostly (jobs/README.md) */
+	if (strchr(name, '-') != NULL && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-.") == strlen(name))
+		error_set(
+			err,
+			"found \"%.80s\", expected the name of a Framework: 1 to 63 of a-z and 0-9. The Framework of a "
+			"TFJob or PyTorchJob of that name: kubectl framework list -l "
+			"training.kubeflow.org/job-name=%.63s",
+			text, name);
+	else
+		error_set(err, "found \"%.80s\", expected the name of a Framework: 1 to 63 of a-z and 0-9", text);
 	return NULL;
 }

@@ -209,3 +209,21 @@ void index_list_free(struct index_list *list)
 {
 	buf_free(&list->text);
 }
+
+int framework_without_role(const json_t *framework, const char *role, struct error *err)
+{
+	enum { NAMED = 8 };
+	const json_t *roles = json_path(framework, "spec", "taskRoles", NULL), *item;
+	cleanup_buf struct buf names = {0};
+	size_t i;
+
+	json_array_foreach(roles, i, item) {
+		if (i == NAMED)
+			buf_puts(&names, ", …");
+		if (i < NAMED)
+			buf_printf(&names, "%s%.63s", i > 0 ? ", " : ", expected one of: ", view_text(item, "name"));
+	}
+	return error_set(err, "Framework %s has no TaskRole %s%s",
+			 view_text(json_object_get(framework, "metadata"), "name"), role,
+			 names.data == NULL ? "" : names.data);
+}

@@ -71,5 +71,7 @@ void index_list_add(struct index_list *list, size_t index);
 /* The text so far. Valid until the next call. */
 const char *index_list_text(struct index_list *list);
 void index_list_free(struct index_list *list);
+/* The error that the Framework has no TaskRole of this name, with the names of those that it has. Returns -1. */
+int framework_without_role(const json_t *framework, const char *role, struct error *err);
 
 #endif

@@ -83,8 +83,7 @@ static int add_wish(json_t *patch, const json_t *framework, const struct scale_w
 		set_min(patch, i, role, wish, adjust, remarks);
 		return 0;
 	}
-	return error_set(err, "Framework %s has no TaskRole %s",
-			 view_text(json_object_get(framework, "metadata"), "name"), wish->role);
+	return framework_without_role(framework, wish->role, err);
 }
 
 static int out_of_range(struct error *err)

@@ -9,6 +9,7 @@
 #include "common/base/buf.h"
 #include "common/base/mem.h"
 #include "common/framework/codes.h"
+#include "common/framework/refusal.h"
 
 enum { LAST_LINES = 12, LINE_SHOWN = 400 /* bytes of each */ };
 
@@ -159,37 +160,19 @@ static void describe_pod(const struct completion *completion, struct why *why)
 	}
 }
 
-/* The Status with which the API server refused a Pod (CONTRACT.md §8.12). NULL: none. The caller decrefs. */
-static json_t *refusal_of(const struct completion *completion)
-{
-	static const char head[] = "Failed to create Pod: {";
-	const char *text = completion->diagnostics;
-	cleanup_json json_t *whole = NULL;
-
-	if (text == NULL || strncmp(text, head, strlen(head)) != 0)
-		return NULL;
-	text += strlen(head) - 1;
-	whole = json_parse(text, strlen(text), NULL);
-	return json_incref(json_object_get(whole, "ErrStatus"));
-}
-
 static void describe_diagnostics(const struct completion *completion, struct why *why)
 {
-	static const char source[] = "Diagnostics";
-	cleanup_json json_t *refusal = refusal_of(completion);
-	const char *message = view_text(refusal, "message"), *reason = view_text(refusal, "reason");
+	cleanup_free char *text = completion->diagnostics == NULL ? NULL : refusal_text(completion->diagnostics);
 
-	if (*message != '\0')
-		why_fact(why, source, "Failed to create Pod: %s%s%s", reason, *reason == '\0' ? "" : ": ", message);
-	else if (completion->diagnostics != NULL && *completion->diagnostics != '\0')
-		why_fact(why, source, "%s", completion->diagnostics);
+	if (text != NULL && *text != '\0')
+		why_fact(why, "Diagnostics", "%s", text);
 }
 
 /* The code that describes the refusal best: the API server refuses a template with values of wrong types as a
  * BadRequest, and the controller gives other refusals the same code, -310. */
 static int32_t meant_code(const struct completion *completion)
 {
-	cleanup_json json_t *refusal = refusal_of(completion);
+	cleanup_json json_t *refusal = completion->diagnostics == NULL ? NULL : refusal_read(completion->diagnostics);
 
 	return completion->code == CODE_POD_CREATION_UNKNOWN_ERROR &&
 			       strcmp(view_text(refusal, "reason"), "BadRequest") == 0

@@ -60,6 +60,19 @@ void build_begin(const struct job *job, struct job_translation *out)
 				   retry_policy(false, 0), "taskRoles", json_array(), NULL);
 }
 
+/* A Pod of spec.network has a name in the DNS that follows from the Task, and its own hostname would hide it. */
+static void drop_names(struct job_translation *out, const struct job_role *role, json_t *pod)
+{
+	static const char *const names[] = {"hostname", "subdomain"};
+	json_t *spec = json_object_get(pod, "spec");
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (json_object_del(spec, names[i]) == 0)
+			build_warn(out,
+				   "%s of the template of %s has no effect: replicas find each other by other names",
+				   names[i], role->type);
+}
+
 void build_role(struct job_translation *out, const struct job_role *role, json_t *pod, int64_t min_failed,
 		int64_t min_succeeded, const struct build_retry *retry)
 {
@@ -67,6 +80,8 @@ void build_role(struct job_translation *out, const struct job_role *role, json_t
 	json_t *completion = json_object_of("minFailedTaskCount", json_integer(min_failed), "minSucceededTaskCount",
 					    json_integer(min_succeeded), NULL);
 
+	if (json_object_get(out->spec, "network") != NULL)
+		drop_names(out, role, pod);
 	if (retry->fancy || retry->max_retry_count != 0)
 		json_object_set_new(policy, "backoff",
 				    json_object_of("initialSec", json_integer(BACKOFF_INITIAL_SEC), "maxSec",

@@ -216,6 +216,16 @@ static int read_replicas(const struct job *job, const struct json_field *specs, 
 	return read_template(job, &replica, read->kind, replicas, leader, out, err);
 }
 
+static int refuse_type(const struct kubeflow_kind *kind, const char *found, struct error *err)
+{
+	cleanup_buf struct buf expected = {0};
+
+	for (const char *const *type = kind->types; *type != NULL; type++)
+		buf_printf(&expected, "%s%s", expected.len > 0 ? ", " : "", *type);
+	return error_set(err, "spec.%s has replicas of type %.64s, expected one of %s", kind->replica_specs, found,
+			 expected.data);
+}
+
 /* In the order of the kind's types, whatever the order of the members is. */
 static int read_all_replicas(const struct job *job, const struct json_field *spec, struct kubeflow_job *read,
 			     struct job_translation *out, struct error *err)
@@ -230,7 +240,7 @@ static int read_all_replicas(const struct job *job, const struct json_field *spe
 		return json_field_wrong(spec, read->kind->replica_specs, "replicas of at least one type", err);
 	json_object_foreach((json_t *)specs.value, name, value)
 		if (find_type(read->kind, name) == NULL)
-			return json_field_wrong(&specs, name, "no replicas of this type", err);
+			return refuse_type(read->kind, name, err);
 	for (const char *const *type = read->kind->types; *type != NULL; type++) {
 		const char *found = NULL;
 
@@ -314,15 +324,31 @@ static void put_exit_codes(struct job_translation *out, const struct kubeflow_jo
 			      EXIT_RETRYABLE));
 }
 
+/* The containers of a Pod that failed, as the diagnostics show them. */
+static json_t *failed_containers(void)
+{
+	return json_pack("[{s:s, s:s, s:s, s:{s:i}}]", "nameRegex", ANY, "reasonRegex", ANY, "messageRegex", ANY,
+			 "codeRange", "min", 1);
+}
+
 /* All failures count, whatever the configuration says of them, and a Pod that somebody deletes does not. The
  * diagnostics show what a pattern names. */
 static void put_counted(struct job_translation *out, const struct kubeflow_job *read,
 			const struct kubeflow_replicas *replicas)
 {
 	put_failure(out, read, replicas, false, "ReplicaFailed",
-		    json_pack("[{s:[{s:s, s:s, s:s, s:{s:i}}]}, {s:s, s:s}]", "containers", "nameRegex", ANY,
-			      "reasonRegex", ANY, "messageRegex", ANY, "codeRange", "min", 1, "reasonRegex", ANY,
+		    json_pack("[{s:o}, {s:s, s:s}]", "containers", failed_containers(), "reasonRegex", ANY,
 			      "messageRegex", ANY));
+}
+
+/* A Pod that failed by itself ends the job, whatever the configuration says of its exit code. One that Kubernetes has
+ * ended or refused has a reason of its own, and is retried. */
+static void put_never(struct job_translation *out, const struct kubeflow_job *read,
+		      const struct kubeflow_replicas *replicas)
+{
+	put_failure(out, read, replicas, true, "ReplicaFailed",
+		    json_pack("[{s:s, s:s, s:o}, {s:s, s:s}]", "reasonRegex", "^$", "messageRegex", ANY, "containers",
+			      failed_containers(), "reasonRegex", "^DeadlineExceeded$", "messageRegex", ANY));
 }
 
 /* A backoffLimit counts accountable retries, which a deleted Pod leads to without fancyRetryPolicy. backoff_limit -1 is
@@ -337,7 +363,7 @@ static struct build_retry retry_of(enum kubeflow_restart restart, const struct j
 	case RESTART_EXIT_CODE: return (struct build_retry){.fancy = true, .max_retry_count = out->backoff_limit};
 	case RESTART_NEVER: break;
 	}
-	return (struct build_retry){.fancy = true};
+	return (struct build_retry){.fancy = true, .max_retry_count = -1};
 }
 
 void kubeflow_put_roles(struct kubeflow_job *read, const int64_t *min_succeeded, struct job_translation *out)
@@ -347,9 +373,12 @@ void kubeflow_put_roles(struct kubeflow_job *read, const int64_t *min_succeeded,
 		const struct build_retry retry = retry_of(replicas->restart, out);
 		bool worker = strcmp(replicas->role.type, "Worker") == 0;
 
+		replicas->role.unlimited = replicas->restart == RESTART_NEVER;
 		if (replicas->restart == RESTART_EXIT_CODE)
 			put_exit_codes(out, read, replicas);
-		else if (replicas->restart != RESTART_NEVER && out->backoff_limit >= 0)
+		else if (replicas->restart == RESTART_NEVER)
+			put_never(out, read, replicas);
+		else if (out->backoff_limit >= 0)
 			put_counted(out, read, replicas);
 		build_role(out, &replicas->role, replicas->pod, read->dynamic && worker ? BUILD_NEVER : 1,
 			   min_succeeded[i], &retry);

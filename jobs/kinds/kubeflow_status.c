@@ -7,6 +7,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/framework/codes.h"
+#include "common/framework/workload.h"
 #include "jobs/kinds/conditions.h"
 #include "jobs/kinds/kinds.h"
 #include "jobs/kinds/kubeflow.h"
@@ -73,10 +74,16 @@ static void begin(struct work *work)
 	set(work, "Created", true, "Created", NULL, message);
 }
 
+/* By the user, or in a queue of Kueue, which suspends the Framework. */
+static bool is_suspended(const struct work *work)
+{
+	return work->progress != NULL && work->progress->suspended;
+}
+
 static void put_suspension(struct work *work)
 {
 	const char *kind = job_names(work->job->kind)->kind;
-	bool wanted = work->translation->suspend;
+	bool wanted = work->translation->suspend || is_suspended(work);
 	cleanup_free char *message = mem_printf("%s %s is %s.", kind, work->job->name,
 						wanted ? "suspended" : "resumed");
 
@@ -87,7 +94,7 @@ static void put_suspension(struct work *work)
 		}
 		return;
 	}
-	if (work->progress == NULL || !work->progress->suspended)
+	if (!is_suspended(work))
 		return;
 	if (condition_is_true(work->conditions, "Running"))
 		set(work, "Running", false, "Suspended", NULL, message);
@@ -124,10 +131,19 @@ static void put_replicas(struct work *work, enum end_reason end)
 	json_object_set_new(work->out->status, "replicaStatuses", all);
 }
 
+static int64_t count_restarts(const struct work *work)
+{
+	int64_t count = 0;
+
+	for (size_t i = 0; i < work->translation->role_count; i++)
+		if (!work->translation->roles[i].unlimited)
+			count += progress_retried(work->progress, work->translation->roles[i].name);
+	return count;
+}
+
 static bool over_limit(const struct work *work)
 {
-	return work->translation->backoff_limit >= 0 &&
-	       progress_retried(work->progress) > work->translation->backoff_limit;
+	return work->translation->backoff_limit >= 0 && count_restarts(work) > work->translation->backoff_limit;
 }
 
 /* No Worker is left, and not all have succeeded. */
@@ -184,13 +200,13 @@ static enum end_reason end_of(const struct work *work, bool stopped)
 	switch (work->progress->code) {
 	case CODE_STOP_FRAMEWORK_REQUESTED: return reason != END_NONE ? reason : END_STOPPED;
 	case CODE_ACTIVE_DEADLINE_EXCEEDED: return END_DEADLINE;
-	case CODE_POD_CREATION_PERMANENT_ERROR: return END_OTHER;
+	case CODE_POD_CREATION_PERMANENT_ERROR:
+	case CODE_POD_CREATION_UNKNOWN_ERROR: return END_OTHER;
 	default: break;
 	}
 	if (!work->progress->triggered)
 		return END_OTHER;
-	return work->translation->backoff_limit > 0 &&
-			       progress_retried(work->progress) >= work->translation->backoff_limit
+	return work->translation->backoff_limit > 0 && count_restarts(work) >= work->translation->backoff_limit
 		       ? END_BACKOFF_LIMIT
 		       : END_REPLICAS;
 }
@@ -291,6 +307,14 @@ static void put_progress(struct work *work)
 		set(work, "Running", true, "Running", NULL, message);
 }
 
+/* A job in a queue starts when its Framework says that it is admitted. */
+static bool has_started(const struct work *work)
+{
+	bool queued = json_str(work->job->labels, KUEUE_QUEUE_LABEL) != NULL;
+
+	return !work->translation->suspend && !is_suspended(work) && (!queued || work->progress != NULL);
+}
+
 void kubeflow_status(const struct job *job, const struct job_translation *translation, const struct progress *progress,
 		     bool stopped, int64_t now_sec, struct job_outcome *out)
 {
@@ -304,7 +328,7 @@ void kubeflow_status(const struct job *job, const struct job_translation *transl
 	end = end_of(&work, stopped);
 	if (end == END_NONE)
 		put_suspension(&work);
-	if (json_object_get(out->status, "startTime") == NULL && !translation->suspend)
+	if (json_object_get(out->status, "startTime") == NULL && has_started(&work))
 		set_time(&work, "startTime");
 	put_replicas(&work, end);
 	if (end != END_NONE)

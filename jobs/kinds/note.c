@@ -68,6 +68,7 @@ void job_note_drop_labels(const char *stored, const struct job_translation *tran
 
 static int recover_role(const json_t *task_role, struct job_translation *out)
 {
+	const json_t *retry = json_path(task_role, "task", "retryPolicy", NULL);
 	const char *name = json_str(task_role, "name");
 	struct job_role *role = &out->roles[out->role_count];
 
@@ -76,6 +77,7 @@ static int recover_role(const json_t *task_role, struct job_translation *out)
 			continue;
 		*role = (struct job_role){.type = types[i], .replicas = (int32_t)json_int(task_role, "taskNumber", 0)};
 		memcpy(role->name, name, strlen(name));
+		role->unlimited = json_int(retry, "maxRetryCount", 0) == -1;
 		out->has_leader = out->has_leader || i < LEADERS;
 		out->role_count++;
 		return 0;

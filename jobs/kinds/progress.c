@@ -8,6 +8,7 @@
 #include "common/base/mem.h"
 #include "common/framework/codes.h"
 #include "common/framework/names.h"
+#include "common/framework/refusal.h"
 #include "common/framework/status.h"
 
 enum {
@@ -46,6 +47,14 @@ static char *copy(struct json_span span)
 	text = mem_alloc(span.len + 1);
 	json_span_decode(&span, text);
 	return text;
+}
+
+/* For people. */
+static char *copy_diagnostics(struct json_span span)
+{
+	cleanup_free char *text = copy(span);
+
+	return text == NULL ? NULL : refusal_text(text);
 }
 
 static bool is_string(struct json_reader *reader, const char *text)
@@ -205,7 +214,9 @@ static void count(const struct task_view *task, struct replica_counts *out)
 	} else if (task->completion.succeeded) {
 		out->succeeded++;
 	} else {
-		out->failed++;
+		/* (there was no Pod to fail if its creation was refused) */
+		out->failed += task->completion.code != CODE_POD_CREATION_UNKNOWN_ERROR ||
+			       task->state == STATE_COMPLETED;
 		/* until the delay is set nobody knows whether there is a retry */
 		if (task->state != STATE_COMPLETED && task->retry_decided)
 			out->restarting++;
@@ -236,13 +247,13 @@ static void note_failure(const struct task_view *task, size_t index, struct prog
 	if (completion->code == CODE_POD_CREATION_PERMANENT_ERROR) {
 		progress->refused_again = progress->refused_again || retried;
 		if (progress->refused == NULL)
-			progress->refused = copy(completion->diagnostics);
+			progress->refused = copy_diagnostics(completion->diagnostics);
 	}
 	if (!retried || role->failed_diagnostics != NULL)
 		return;
 	role->failed_index = index;
 	role->failed_code = completion->code;
-	role->failed_diagnostics = copy(completion->diagnostics);
+	role->failed_diagnostics = copy_diagnostics(completion->diagnostics);
 	role->failed_diagnostics[cut_at(role->failed_diagnostics, DIAGNOSTICS_MAX)] = '\0';
 }
 
@@ -257,7 +268,7 @@ static void read_tasks(struct json_reader *reader, struct progress *progress, st
 		if (!task.has_state)
 			continue;
 		if (!task.deletion_pending) {
-			progress->retried += task.accountable;
+			role->retried += task.accountable;
 			count(&task, &role->counts);
 			if (task.completion.present)
 				note_failure(&task, i, progress, role);
@@ -326,7 +337,8 @@ static void take_end(const struct completion_view *completion, struct progress *
 	/* of an earlier attemptStatus: a member may come twice */
 	free(progress->diagnostics);
 	free(progress->trigger_role);
-	progress->diagnostics = completion->diagnostics.at == NULL ? mem_strdup("") : copy(completion->diagnostics);
+	progress->diagnostics = completion->diagnostics.at == NULL ? mem_strdup("")
+								   : copy_diagnostics(completion->diagnostics);
 	progress->triggered = completion->triggered;
 	progress->trigger_role = copy(completion->trigger_role);
 }
@@ -443,9 +455,11 @@ enum progress_end progress_end(const struct progress *progress)
 	return progress == NULL ? PROGRESS_GOES_ON : progress->end;
 }
 
-int64_t progress_retried(const struct progress *progress)
+int64_t progress_retried(const struct progress *progress, const char *role)
 {
-	return progress == NULL ? 0 : progress->retried;
+	const struct progress_role *found = find_role(progress, role);
+
+	return found == NULL ? 0 : found->retried;
 }
 
 bool progress_first_succeeded(const struct progress *progress, const char *role)

@@ -25,6 +25,7 @@ struct replica_counts {
 struct progress_role {
 	char *name;
 	struct replica_counts counts;
+	int64_t retried;      /* accountable retries of all Tasks that stay */
 	bool first_succeeded; /* the last Pod of Task 0 … */
 	bool first_completed; /* … and it is not retried */
 	/* Of the first Task that failed and is retried. */
@@ -42,7 +43,6 @@ struct progress {
 	bool suspended; /* its condition Suspended is True */
 	struct progress_role *roles;
 	size_t role_count;
-	int64_t retried; /* accountable retries of all Tasks that stay */
 	bool suspending; /* its attempt has ended because it is suspended: what its Tasks become now is no result */
 	enum progress_end end;
 	int32_t code;       /* of the end */
@@ -65,8 +65,8 @@ struct replica_counts progress_counts(const struct progress *progress, const cha
 char *progress_failure(const struct progress *progress, const char *role, const char *type);
 /* NULL and an absent one go on. */
 enum progress_end progress_end(const struct progress *progress);
-/* Accountable retries of all Tasks that stay. */
-int64_t progress_retried(const struct progress *progress);
+/* Accountable retries of the role's Tasks that stay. */
+int64_t progress_retried(const struct progress *progress, const char *role);
 /* Whether Task 0 of the role has succeeded for good. */
 bool progress_first_succeeded(const struct progress *progress, const char *role);
 

@@ -195,7 +195,7 @@ static void put_elastic(const struct job *job, const struct elastic *elastic, co
 		put_env(read, "PET_RDZV_ID", id);
 	put_conf(elastic, read);
 	if (elastic->standalone)
-		put_env(read, "PET_STANDALONE", "");
+		put_env(read, "PET_STANDALONE", "1"); /* torchrun reads a number; the operator's "" stops it */
 }
 
 /* ---- all of it -------------------------------------------------------------------------------------------------- */

@@ -16,6 +16,7 @@ struct job_role {
 	char name[JOB_ROLE_NAME_SIZE]; /* "worker" */
 	const char *type;              /* "Worker", as in the job's status */
 	int32_t replicas;
+	bool unlimited; /* its restarts do not count for the backoff_limit */
 };
 
 /* What becomes of a job. Free with job_translation_free(). */
@@ -27,7 +28,8 @@ struct job_translation {
 	struct job_role roles[JOB_ROLES_MAX];
 	size_t role_count;
 	int64_t ttl_sec;       /* the job is deleted so long after its end; -1: never */
-	int64_t backoff_limit; /* of accountable retries of all Tasks: with more the job fails; -1: no limit */
+	int64_t backoff_limit; /* of accountable retries of all Tasks of roles that are not unlimited: with more the job
+				  fails; -1: no limit */
 	bool first_decides;    /* the job succeeds when Task 0 of the role "worker" has */
 	bool dynamic;          /* Workers that fail do not end the job as long as others go on */
 	bool suspend;          /* as in the spec */

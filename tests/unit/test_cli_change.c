@@ -88,6 +88,26 @@ static void test_job(void **state)
 	}
 }
 
+/* The job would begin anew, behind the user's back. */
+static void test_deleted(void **state)
+{
+	(void)state;
+	metadata = CONTROLLED;
+	for (int completed = 0; completed < 2; completed++) {
+		struct world w;
+
+		framework_state = completed ? "Completed" : "AttemptRunning";
+		begin(&w, serve);
+		assert_int_equal(run(&w, "delete", "f", "--no-wait", NULL), CLI_DONE);
+		assert_string_equal(w.err,
+				    completed ? ""
+					      : "note: Framework f was controlled by TFJob t-w0, whose controller "
+						"may create it again, to run from the beginning: delete that TFJob "
+						"instead\n");
+		end(&w);
+	}
+}
+
 /* Whether it is controlled or not. */
 static void test_completed(void **state)
 {
@@ -235,10 +255,10 @@ static void test_hints(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_controlled),    cmocka_unit_test(test_job),
-		cmocka_unit_test(test_completed),     cmocka_unit_test(test_malformed),
-		cmocka_unit_test(test_retry_refused), cmocka_unit_test(test_hints),
-		cmocka_unit_test(test_not_stored),
+		cmocka_unit_test(test_controlled), cmocka_unit_test(test_job),
+		cmocka_unit_test(test_deleted),    cmocka_unit_test(test_completed),
+		cmocka_unit_test(test_malformed),  cmocka_unit_test(test_retry_refused),
+		cmocka_unit_test(test_hints),      cmocka_unit_test(test_not_stored),
 	};
 
 	signal(SIGPIPE, SIG_IGN);

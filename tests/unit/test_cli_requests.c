@@ -517,11 +517,11 @@ static void test_logs(void **state)
 	end(&w);
 	begin(&w, serve_logs_once);
 	assert_int_equal(run(&w, "logs", "f", "b", NULL), CLI_ABSENT);
-	assert_contains(w.err, "Framework f has no TaskRole b\n");
+	assert_contains(w.err, "Framework f has no TaskRole b, expected one of: a\n");
 	end(&w);
 	begin(&w, serve_logs_once);
 	assert_int_equal(run(&w, "logs", "f", "a-0", "b-1", NULL), CLI_ABSENT);
-	assert_contains(w.err, "Framework f has no TaskRole b\n");
+	assert_contains(w.err, "Framework f has no TaskRole b, expected one of: a\n");
 	end(&w);
 	begin(&w, serve_logs_once);
 	assert_int_equal(run(&w, "logs", "f", "a[1]", NULL), CLI_ABSENT);

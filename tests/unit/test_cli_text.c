@@ -337,6 +337,9 @@ static void test_names(void **state)
 	assert_string_equal(framework_argument("framework.frameworkcontroller.microsoft.com/hello", &err), "hello");
 	assert_null(framework_argument("pod/hello", &err));
 	assert_null(framework_argument("../pods", &err));
+	assert_null(strstr(err.message, "job-name"));
+	assert_null(framework_argument("fw/pt-mw", &err)); /* the name of a job, mostly */
+	assert_non_null(strstr(err.message, "kubectl framework list -l training.kubeflow.org/job-name=pt-mw"));
 }
 
 int main(void)

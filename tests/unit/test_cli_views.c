@@ -363,7 +363,7 @@ static void test_scale(void **state)
 	assert_null(scale_patch(f, wishes, 2, false, NULL, &err));
 	assert_string_equal(err.message, "TaskRole w is named twice");
 	assert_null(scale_patch(f, (struct scale_wish[]){{"x", 1}}, 1, false, NULL, &err));
-	assert_string_equal(err.message, "Framework f has no TaskRole x");
+	assert_string_equal(err.message, "Framework f has no TaskRole x, expected one of: ps, w");
 	expect_patch(f, "ps=9996", false,
 		     "[{'op':'test','path':'/spec/taskRoles/0/name','value':'ps'},"
 		     "{'op':'add','path':'/spec/taskRoles/0/taskNumber','value':9996}]",

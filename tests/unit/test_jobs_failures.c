@@ -96,7 +96,15 @@ static void test_retries(void **state)
 {
 	static const struct row rows[] = {
 		{.policy = "Never", .limit = 2, .exit_code = 1, .expected = ENDS},
-		{.policy = "Never", .limit = 2, .exit_code = 143, .expected = UNCOUNTED},
+		/* whatever the configuration says of the exit code */
+		{.policy = "Never", .limit = 2, .exit_code = 143, .expected = ENDS},
+		{.policy = "Never", .limit = LIMIT_NONE, .exit_code = 137, .expected = ENDS},
+		{.policy = "Never", .limit = 2, .exit_code = 0, .sidecar = 137, .expected = ENDS},
+		{.policy = "Never", .limit = 0, .exit_code = 137, .reason = "DeadlineExceeded", .expected = ENDS},
+		{.policy = "Never", .limit = 0, .exit_code = 137, .reason = "Evicted", .expected = UNCOUNTED},
+		/* nothing has run */
+		{.policy = "Never", .limit = 0, .code = CODE_POD_CREATION_UNKNOWN_ERROR, .expected = COUNTED},
+		{.policy = "Never", .limit = 0, .code = CODE_POD_CREATION_PERMANENT_ERROR, .expected = ENDS},
 		{.policy = "Never", .limit = 0, .code = CODE_POD_EXTERNAL_DELETED, .expected = UNCOUNTED},
 		{.policy = "Never", .limit = 0, .exit_code = NOT_ENDED, .reason = "Evicted", .expected = UNCOUNTED},
 		{.policy = "OnFailure", .limit = 2, .exit_code = 1, .expected = COUNTED},
@@ -152,11 +160,77 @@ static void test_diagnostics(void **state)
 	end(&story);
 }
 
+/* No replica has failed that never had a Pod: the creation is tried again, and the job says why. */
+static void test_creation_refused(void **state)
+{
+	static const char *const jobs[] = {
+		TFJOB "{tfReplicaSpecs: {Worker: {replicas: 2, restartPolicy: Never, " TEMPLATE "}}}}",
+		TFJOB
+		"{runPolicy: {backoffLimit: 2}, tfReplicaSpecs: {Worker: {replicas: 2, restartPolicy: Never, " TEMPLATE
+		"}}}}",
+	};
+	struct story story;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(jobs); i++) {
+		begin(&story, jobs[i]);
+		see(&story, "worker=Rc", CODE_NONE, false);
+		assert_false(story.last.stop);
+		assert_conditions(&story, "Created=True Restarting=True TFJobRestarting");
+		assert_message(&story,
+			       "TFJob j is restarting because Worker replica(s) failed. Worker 1 ended with code "
+			       "-310: Failed to create Pod: Forbidden: no such account");
+		assert_replicas(&story, "Worker=1/0/0");
+		see(&story, "worker=RR", CODE_NONE, false);
+		assert_conditions(&story, "Created=True Running=True TFJobRunning");
+		end(&story);
+	}
+	/* one that is not tried again is one that failed: nothing else would end the job */
+	begin(&story,
+	      TFJOB "{enableDynamicWorker: true, tfReplicaSpecs: {Worker: {restartPolicy: Never, " TEMPLATE "}}}}");
+	see(&story, "worker=C", CODE_NONE, false);
+	assert_replicas(&story, "Worker=0/0/1");
+	assert_true(story.last.stop);
+	end(&story);
+	/* with the reason, in the condition of the end, too */
+	begin(&story, TFJOB
+	      "{runPolicy: {backoffLimit: 3}, tfReplicaSpecs: {Worker: {restartPolicy: OnFailure, " TEMPLATE "}}}}");
+	see(&story, "worker=C", CODE_POD_CREATION_UNKNOWN_ERROR, false);
+	assert_message(&story, "Job j has failed: what ended it");
+	end(&story);
+}
+
+/* In a queue of Kueue, which suspends the Framework and not the job: the job says that it is suspended, and when it
+ * has begun. */
+static void test_queued(void **state)
+{
+	struct story story;
+
+	(void)state;
+	begin(&story, "{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j, labels: "
+		      "{kueue.x-k8s.io/queue-name: team}}, spec: {pytorchReplicaSpecs: {Worker: {" PYTORCH "}}}}");
+	see(&story, NULL, CODE_NONE, false);
+	assert_conditions(&story, "Created=True PyTorchJobCreated");
+	see(&story, "worker=.", CODE_NONE, true);
+	assert_conditions(&story, "Created=True Suspended=True PyTorchJobSuspended");
+	assert_null(json_object_get(story.job.status, "startTime"));
+	see(&story, "worker=R", CODE_NONE, false);
+	assert_conditions(&story, "Created=True Suspended=False Running=True PyTorchJobRunning");
+	assert_int_equal(json_time(story.job.status, "startTime"), story.now_sec);
+	/* evicted */
+	see(&story, "worker=X", CODE_SUSPEND_FRAMEWORK_REQUESTED, false);
+	see(&story, "worker=.", CODE_NONE, true);
+	assert_conditions(&story, "Created=True Running=False Suspended=True PyTorchJobSuspended");
+	end(&story);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_retries),
 		cmocka_unit_test(test_diagnostics),
+		cmocka_unit_test(test_creation_refused),
+		cmocka_unit_test(test_queued),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,6 +25,7 @@ static void test_recovered(void **state)
 		TFJOB "{successPolicy: AllWorkers, tfReplicaSpecs: {Worker: {replicas: 2, " TEMPLATE "}}}}",
 		TFJOB "{runPolicy: {backoffLimit: 0}, tfReplicaSpecs: {Worker: {restartPolicy: OnFailure, " TEMPLATE
 		      "}}}}",
+		TFJOB "{runPolicy: {backoffLimit: 0}, tfReplicaSpecs: {Worker: {restartPolicy: Never, " TEMPLATE "}}}}",
 		PYTORCHJOB "{runPolicy: {suspend: true}, pytorchReplicaSpecs: {Master: {" PYTORCH "}, Worker: {" PYTORCH
 			   "}}}}",
 		"{apiVersion: kubeflow.caicloud.io/v1alpha1, kind: TFJob, metadata: {name: j}, spec: {runtimeID: "

@@ -178,7 +178,8 @@ static void test_refused(void **state)
 		{TF ", spec: {tfReplicaSpecs: {Worker: {replica: 2}}}",
 		 "spec.tfReplicaSpecs.Worker.replica is 2, expected no field of this name"},
 		{TF ", spec: {tfReplicaSpecs: {Driver: {replicas: 2}}}",
-		 "spec.tfReplicaSpecs.Driver is {\"replicas\":2}, expected no replicas of this type"},
+		 "spec.tfReplicaSpecs has replicas of type Driver, expected one of Chief, Master, PS, Worker, "
+		 "Evaluator"},
 		{TF ", spec: {tfReplicaSpecs: {" TF_WORKER ", worker: {replicas: 2}}}",
 		 "spec.tfReplicaSpecs.worker is {\"replicas\":2}, expected replicas of each type once"},
 		{TF ", spec: {tfReplicaSpecs: {Worker: {" CONTAINER("main") "}}}",
@@ -220,7 +221,7 @@ static void test_refused(void **state)
 		{PT ", spec: {pytorchReplicaSpecs: {Master: {replicas: 3}}}",
 		 "spec.pytorchReplicaSpecs.Master.replicas is 3, expected 1"},
 		{PT ", spec: {pytorchReplicaSpecs: {PS: {replicas: 3}}}",
-		 "spec.pytorchReplicaSpecs.PS is {\"replicas\":3}, expected no replicas of this type"},
+		 "spec.pytorchReplicaSpecs has replicas of type PS, expected one of Master, Worker"},
 		{PT ", spec: {elasticPolicy: {}, pytorchReplicaSpecs: {Master: {" CONTAINER("pytorch") "}}}",
 		 "spec.pytorchReplicaSpecs.Worker is missing, expected with spec.elasticPolicy"},
 		{PT ", spec: {elasticPolicy: {minReplicas: 3, maxReplicas: 2}, pytorchReplicaSpecs: {" PT_WORKER "}}",
@@ -251,6 +252,40 @@ static void test_refused(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		assert_refused(rows[i].job, NULL, rows[i].message);
+}
+
+/* Names of its own would keep a Pod from being found by the others; a single replica needs nobody. */
+static void test_pod_names(void **state)
+{
+#define NAMED "template: {spec: {hostname: h, subdomain: s, containers: [{name: tensorflow, image: i}]}}"
+	static const char *const jobs[] = {
+		"{" TF ", spec: {tfReplicaSpecs: {Worker: {replicas: 1, " NAMED "}}}}",
+		"{" TF ", spec: {tfReplicaSpecs: {Worker: {replicas: 2, " NAMED "}}}}",
+		"{" CC ", spec: {runtimeID: abcde, tfReplicaSpec: [{tfReplicaType: Worker, " NAMED "}]}}",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(jobs); i++) {
+		cleanup_json json_t *warnings = yaml_of(
+			i == 0 ? "[]"
+			       : "['hostname of the template of Worker has no effect: replicas find each other by "
+				 "other names', 'subdomain of the template of Worker has no effect: replicas find "
+				 "each other by other names']");
+		struct job_translation translation;
+		const json_t *pod;
+		struct error err;
+		struct job job;
+
+		job_of_text(jobs[i], &job);
+		assert_int_equal(job_translate(&job, &translation, &err), 0);
+		pod = json_path(json_array_get(json_object_get(translation.spec, "taskRoles"), 0), "task", "pod",
+				"spec", NULL);
+		assert_int_equal(json_object_get(pod, "hostname") != NULL, i == 0);
+		assert_int_equal(json_object_get(pod, "subdomain") != NULL, i == 0);
+		assert_json(jobs[i], translation.warnings, warnings);
+		job_translation_free(&translation);
+		job_free(&job);
+	}
 }
 
 #define GANG(policy) TF ", spec: {runPolicy: {schedulingPolicy: " policy "}, tfReplicaSpecs: {" TF_WORKER "}}"
@@ -475,11 +510,12 @@ static void test_read(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_files),    cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_gangs),    cmocka_unit_test(test_gangs_refused),
-		cmocka_unit_test(test_names),    cmocka_unit_test(test_managed_by),
-		cmocka_unit_test(test_too_long), cmocka_unit_test(test_too_large),
-		cmocka_unit_test(test_read),     cmocka_unit_test(test_largest),
+		cmocka_unit_test(test_files),         cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_gangs),         cmocka_unit_test(test_pod_names),
+		cmocka_unit_test(test_gangs_refused), cmocka_unit_test(test_names),
+		cmocka_unit_test(test_managed_by),    cmocka_unit_test(test_too_long),
+		cmocka_unit_test(test_too_large),     cmocka_unit_test(test_read),
+		cmocka_unit_test(test_largest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
