@@ -193,6 +193,20 @@ static enum cli_fate fate_of(const struct kube_answer *answer)
 	return answer->sent && (answer->failure != KUBE_OK || answer->http_status >= 500) ? CLI_UNKNOWN : CLI_REFUSED;
 }
 
+int64_t cli_now(const struct cli *cli)
+{
+	return clock_wall_ms() / 1000 - cli->ahead_sec;
+}
+
+/* A second more or less is the answer's way. */
+static void note_clock(struct cli *cli, const struct kube_answer *answer)
+{
+	int64_t ahead = clock_wall_ms() / 1000 - answer->date_sec;
+
+	if (answer->date_sec != 0)
+		cli->ahead_sec = ahead < -1 || ahead > 1 ? ahead : 0;
+}
+
 /* A server that is busy (429 with Retry-After) has done nothing: it is asked again, as often as client-go does. */
 static void ask(struct cli *cli, const struct kube_request *request, struct kube_answer *answer)
 {
@@ -200,6 +214,7 @@ static void ask(struct cli *cli, const struct kube_request *request, struct kube
 
 	for (int tries = 0;; tries++) {
 		kube_client_call_wait(cli->client, request, answer);
+		note_clock(cli, answer);
 		wait_ms = answer->retry_after_ms;
 		if (answer->http_status != 429 || wait_ms < 0 || tries == BUSY_MAX)
 			return;

@@ -35,6 +35,7 @@ struct cli {
 	struct kube_client *client; /* NULL: no request was made yet */
 	char *ns;                   /* of --namespace, the context, or "default"; NULL until connected */
 	enum cli_fate fate;         /* of the last cli_send() */
+	int64_t ahead_sec;          /* of this machine's clock, before the API server's */
 	struct buf *notes;          /* NULL: remarks go to stderr. Else they are lines of this */
 };
 
@@ -51,6 +52,9 @@ void cli_note(struct cli *cli, const char *format, ...) __attribute__((format(pr
 
 /* Reads the kubeconfig and creates the client; opens no connection. 0, or a code and *err. */
 int cli_connect(struct cli *cli, struct error *err);
+
+/* Unix seconds by the API server's clock, as of its last answer: times in objects are compared with it. */
+int64_t cli_now(const struct cli *cli);
 
 /* The functions below connect if need be. They return 0, or a code of options.h and *err, which contains the API
  * server's message. Paths begin at the root and have no query unless one is named. */

@@ -55,11 +55,11 @@ static void free_row(struct row *row)
 	free(row);
 }
 
-static struct row *row_new(const struct framework_view *view, const struct reasons *reasons)
+static struct row *row_new(const struct listing *listing, const struct framework_view *view)
 {
 	struct row *row = mem_calloc(1, sizeof(*row));
 
-	summary_read(view, reasons, clock_wall_ms() / 1000, &row->summary);
+	summary_read(view, &listing->reasons, cli_now(listing->cli), &row->summary);
 	row->key = mem_printf("%s/%s", view->ns, view->name);
 	row->seen = true;
 	row->object = row->summary.by_events || row->summary.by_time ? json_incref(view->object) : NULL;
@@ -105,7 +105,7 @@ static void take(void *arg, json_t *object)
 	else if (listing->cli->options.output == OUTPUT_NAME)
 		print_name(listing, &view);
 	else
-		put_row(listing, row_new(&view, &listing->reasons));
+		put_row(listing, row_new(listing, &view));
 	framework_view_free(&view);
 }
 
@@ -177,7 +177,7 @@ static void print_rows(struct listing *listing, bool all, bool headers)
 	struct cli *cli = listing->cli;
 	const char *shown[COLUMN_COUNT];
 	size_t count = 0, height = cli->options.watch ? cli->out.height : 0;
-	int64_t now = clock_wall_ms() / 1000;
+	int64_t now = cli_now(cli);
 	struct row *row, *next;
 	struct grid grid;
 
@@ -217,7 +217,7 @@ static void print_objects(struct listing *listing)
 
 static void renew(struct listing *listing, struct row *row)
 {
-	if (!summary_renew(&row->summary, row->object, &listing->reasons, clock_wall_ms() / 1000))
+	if (!summary_renew(&row->summary, row->object, &listing->reasons, cli_now(listing->cli)))
 		return;
 	row->printed = false;
 	listing->touched = true;
@@ -430,16 +430,25 @@ static int run(struct cli *cli, struct listing *listing)
 static void note_leader(struct listing *listing)
 {
 	cleanup_json json_t *lease = NULL;
+	int64_t changed = 0;
 	bool any = false;
 
-	for (const struct row *row = listing->rows; row != NULL && !any; row = row->hh.next)
-		any = !row->summary.over;
+	for (const struct row *row = listing->rows; row != NULL; row = row->hh.next) {
+		any = any || !row->summary.over;
+		if (row->summary.changed_time > changed)
+			changed = row->summary.changed_time;
+	}
 	if (any)
 		lease = load_lease(listing->cli);
-	if (lease_is_given_up(lease, clock_wall_ms() / 1000))
+	if (lease_is_given_up(lease, changed, cli_now(listing->cli))) {
+		const json_t *meta = json_object_get(lease, "metadata");
+
 		cli_note(listing->cli,
-			 "no fc-watcher leads: until one does, the controller does nothing, and the states "
-			 "stay as they are");
+			 "no fc-watcher leads by Lease %s/%s: until one does, the controller does nothing, and the "
+			 "states "
+			 "stay as they are",
+			 view_text(meta, "namespace"), view_text(meta, "name"));
+	}
 }
 
 /* code: of run(). */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/command_line.h"
+#include "cli/view/lease.h"
 #include "cli/view/read.h"
 #include "common/base/clock.h"
 #include "common/base/mem.h"
@@ -34,21 +35,12 @@ static void take_event(void *arg, json_t *object)
 	event_views_add(arg, object);
 }
 
-/* A watcher that moved to another namespace has left a released Lease behind. */
-static bool is_livelier(const json_t *lease, const json_t *other)
-{
-	const json_t *spec = json_object_get(lease, "spec"), *others = json_object_get(other, "spec");
-	bool held = *view_text(spec, "holderIdentity") != '\0',
-	     other_held = *view_text(others, "holderIdentity") != '\0';
-
-	return held != other_held ? held : json_time(spec, "renewTime") > json_time(others, "renewTime");
-}
-
 static void take_lease(void *arg, json_t *object)
 {
 	json_t **lease = arg;
 
-	if (*lease != NULL && !is_livelier(object, *lease))
+	/* a watcher that moved to another namespace has left one behind */
+	if (*lease != NULL && lease_end(object) <= lease_end(*lease))
 		return;
 	json_decref(*lease);
 	*lease = json_incref(object);
@@ -168,8 +160,8 @@ json_t *load_lease(struct cli *cli)
 	json_t *lease = NULL;
 	struct error err;
 
-	cli_list(cli, "/apis/coordination.k8s.io/v1/leases", "fieldSelector=metadata.name%3Dframeworkcontroller",
-		 take_lease, &lease, &err);
+	cli_list(cli, "/apis/coordination.k8s.io/v1/leases",
+		 "fieldSelector=metadata.name%3Dframeworkcontroller&resourceVersion=0", take_lease, &lease, &err);
 	return lease;
 }
 
@@ -256,12 +248,19 @@ static int load_service(struct cli *cli, struct loaded *out, struct error *err)
 				  : judge_part(cli, code, "whether another Service is in the way is not known", err);
 }
 
-static int load_doubts(struct cli *cli, struct loaded *out, struct error *err)
+/* Whether the controller has steps to take. */
+static bool is_under_way(const struct framework_view *framework)
+{
+	return framework->managed_by == NULL && framework->problem == NULL && framework->begun &&
+	       framework->status.state != STATE_COMPLETED;
+}
+
+static int load_doubts(struct cli *cli, struct loaded *out, bool ask_lease, struct error *err)
 {
 	const struct framework_view *framework = &out->framework;
 	int code;
 
-	if (out->inquiry.stale || (framework->begun && framework->status.state != STATE_COMPLETED)) {
+	if (out->inquiry.stale || goes_unnoticed(&out->inquiry) || (ask_lease && is_under_way(framework))) {
 		out->lease = load_lease(cli);
 		out->inquiry.lease = out->lease;
 	}
@@ -302,14 +301,14 @@ int load_framework(struct cli *cli, const char *name, unsigned parts, struct loa
 	if (code == 0 && (parts & LOAD_PODS))
 		code = load_pods(cli, name, out, err);
 	out->inquiry.framework = &out->framework;
-	out->inquiry.now = clock_wall_ms() / 1000;
+	out->inquiry.now = cli_now(cli);
 	if (code == 0 && (parts & LOAD_DOUBTS) && !(parts & LOAD_WATCHED) && !out->inquiry.stale)
 		code = wait_for_notice(cli, name, out, err);
 	if (code == 0 && (parts & LOAD_EVENTS))
 		code = load_events(cli, name, out, err);
-	out->inquiry.now = clock_wall_ms() / 1000;
+	out->inquiry.now = cli_now(cli);
 	if (code == 0 && (parts & LOAD_DOUBTS))
-		code = load_doubts(cli, out, err);
+		code = load_doubts(cli, out, !(parts & LOAD_WATCHED), err);
 	out->flags = flags_text(&cli->options);
 	out->inquiry.flags = out->flags;
 	return code;

@@ -210,6 +210,18 @@ void index_list_free(struct index_list *list)
 	buf_free(&list->text);
 }
 
+int64_t framework_view_changed(const struct framework_view *view)
+{
+	const struct framework_attempt_status *attempt = &view->status.attempt;
+	int64_t latest = view->begun ? view->status.transition_time : 0;
+
+	for (size_t i = 0; view->begun && i < attempt->role_count; i++)
+		for (size_t j = 0; j < attempt->roles[i].task_count; j++)
+			if (attempt->roles[i].tasks[j].transition_time > latest)
+				latest = attempt->roles[i].tasks[j].transition_time;
+	return latest;
+}
+
 int framework_without_role(const json_t *framework, const char *role, struct error *err)
 {
 	enum { NAMED = 8 };

@@ -71,6 +71,8 @@ void index_list_add(struct index_list *list, size_t index);
 /* The text so far. Valid until the next call. */
 const char *index_list_text(struct index_list *list);
 void index_list_free(struct index_list *list);
+/* When the controller took the latest step that the status tells of; unix seconds, 0: none. */
+int64_t framework_view_changed(const struct framework_view *view);
 /* The error that the Framework has no TaskRole of this name, with the names of those that it has. Returns -1. */
 int framework_without_role(const json_t *framework, const char *role, struct error *err);
 

@@ -6,7 +6,7 @@
 /* A Lease that nobody renewed for so long is not held (client-go's default, LeaseDuration 15 s). */
 enum { LEASE_DURATION_SEC = 15, GIVEN_UP_SEC = 60 };
 
-static int64_t end_of(const json_t *lease)
+int64_t lease_end(const json_t *lease)
 {
 	const json_t *spec = json_object_get(lease, "spec");
 
@@ -15,10 +15,10 @@ static int64_t end_of(const json_t *lease)
 
 bool lease_is_held(const json_t *lease, int64_t now)
 {
-	return *view_text(json_object_get(lease, "spec"), "holderIdentity") != '\0' && end_of(lease) >= now;
+	return *view_text(json_object_get(lease, "spec"), "holderIdentity") != '\0' && lease_end(lease) >= now;
 }
 
-bool lease_is_given_up(const json_t *lease, int64_t now)
+bool lease_is_given_up(const json_t *lease, int64_t changed, int64_t now)
 {
-	return lease != NULL && end_of(lease) + GIVEN_UP_SEC < now;
+	return lease != NULL && lease_end(lease) + GIVEN_UP_SEC < now && lease_end(lease) >= changed;
 }

@@ -10,7 +10,10 @@
 
 /* Whether it is known, and somebody holds it. */
 bool lease_is_held(const json_t *lease, int64_t now);
-/* Whether it is known, and nobody has held it for a minute. A takeover is shorter, and so is what clocks differ by. */
-bool lease_is_given_up(const json_t *lease, int64_t now);
+/* When it ends, or has ended. */
+int64_t lease_end(const json_t *lease);
+/* Whether it is known, and nobody has held it for a minute, which no takeover takes. changed: the controller's latest
+ * step that is known; if that is later, the controller has another Lease. */
+bool lease_is_given_up(const json_t *lease, int64_t changed, int64_t now);
 
 #endif

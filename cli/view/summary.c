@@ -51,6 +51,7 @@ void summary_read(const struct framework_view *view, const struct reasons *reaso
 		.counts = framework_view_count(view),
 		.retries = view->begun ? view->status.retry.total : 0,
 		.creation_time = view->creation_time,
+		.changed_time = framework_view_changed(view),
 		.tone = tone_of_summary(view, why.kind),
 		.by_events = by_events,
 		.over = view->managed_by != NULL || (view->begun && view->status.state == STATE_COMPLETED),

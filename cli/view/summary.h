@@ -20,6 +20,7 @@ struct summary {
 	struct task_counts counts;
 	int32_t retries;
 	int64_t creation_time; /* unix seconds, 0: none */
+	int64_t changed_time;  /* of the latest step, likewise */
 	enum tone tone;        /* of the state */
 	bool by_events;        /* the status does not contain the reason: Events may, now or later */
 	bool over;             /* the controller does nothing more for it */

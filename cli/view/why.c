@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "cli/view/lease.h"
+#include "cli/view/read.h"
 #include "cli/view/why_note.h"
 #include "common/base/mem.h"
 
@@ -36,8 +36,11 @@ static void add_flags(struct why *why, const char *flags)
 
 static void say_nobody_leads(const struct inquiry *inquiry, struct why *why)
 {
-	why_say(why, "No fc-watcher leads: until one does, the controller does nothing for Framework %s.",
-		inquiry->framework->name);
+	const json_t *meta = json_object_get(inquiry->lease, "metadata");
+
+	why_say(why,
+		"No fc-watcher leads by Lease %s/%s: until one does, the controller does nothing for Framework %s.",
+		view_text(meta, "namespace"), view_text(meta, "name"), inquiry->framework->name);
 	why_fact_lease(why, inquiry);
 	why_advise(why, "Ask an administrator of FrameworkController why no fc-watcher leads:");
 	why_command(why, "fc-watcher status");
@@ -49,7 +52,7 @@ void why_explain(const struct inquiry *inquiry, struct why *out)
 	for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
 		if (!rules[i].answers(inquiry, out))
 			continue;
-		if (rules[i].by_controller && lease_is_given_up(inquiry->lease, inquiry->now))
+		if (rules[i].by_controller && why_nobody_leads(inquiry))
 			say_nobody_leads(inquiry, out);
 		break;
 	}

@@ -26,7 +26,9 @@ const char *why_age(const struct inquiry *inquiry, int64_t since, char out[WHY_A
 enum { WHY_DUE_SIZE = 64 };
 const char *why_due(const struct inquiry *inquiry, int64_t at, char out[WHY_DUE_SIZE]);
 
-/* The watchers' Lease as evidence, if it is known. */
+/* Whether the watchers' Lease is known, and nobody has held it for a minute. */
+bool why_nobody_leads(const struct inquiry *inquiry);
+/* The Lease as evidence, if it is known. */
 void why_fact_lease(struct why *why, const struct inquiry *inquiry);
 
 /* " -n NAMESPACE": commands in advice end with it. */

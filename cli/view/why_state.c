@@ -58,6 +58,11 @@ static bool watcher_leads(const struct inquiry *inquiry)
 	return lease_is_held(inquiry->lease, inquiry->now);
 }
 
+bool why_nobody_leads(const struct inquiry *inquiry)
+{
+	return lease_is_given_up(inquiry->lease, framework_view_changed(inquiry->framework), inquiry->now);
+}
+
 void why_fact_lease(struct why *why, const struct inquiry *inquiry)
 {
 	const json_t *meta = json_object_get(inquiry->lease, "metadata");
@@ -87,13 +92,13 @@ static void advise_controller(const struct inquiry *inquiry, struct why *why)
 {
 	static const char log[] = "Look for 403 in the reconcilers' log. If there is one, grant them the right to "
 				  "write frameworks/status (manifests/README.md, Rights).";
-	bool leads = watcher_leads(inquiry), given_up = lease_is_given_up(inquiry->lease, inquiry->now);
+	bool leads = watcher_leads(inquiry), given_up = why_nobody_leads(inquiry);
 
 	if (leads)
 		why_say(why, "fc-watcher leads. Either its reconcilers have no right to write frameworks/status: their "
 			     "log then contains 403. Or none of them acts on this namespace.");
 	else if (given_up)
-		why_say(why, "No fc-watcher leads.");
+		why_say(why, "No fc-watcher leads by the Lease.");
 	else
 		why_say(why, "Either no fc-watcher runs, or none of its reconcilers acts on this namespace, or these "
 			     "have no right to write frameworks/status: their log then contains 403.");

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/view/lease.h"
 #include "cli/view/read.h"
 #include "cli/view/why_note.h"
 #include "common/base/mem.h"
@@ -175,11 +174,21 @@ static void describe_barrier(const struct inquiry *inquiry, const struct waiting
 	}
 }
 
-/* Whether the controller should have taken the next step by now. */
+static bool has_dependencies(const struct framework_spec *spec)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < spec->role_count; i++)
+		found = found || spec->roles[i].depends_count > 0;
+	return found;
+}
+
+/* Whether the controller should have taken the next step by now. Nobody knows when a dependency was met. */
 static bool is_late(const struct inquiry *inquiry, enum wait_kind kind, int64_t since)
 {
 	return kind == WAIT_UNDELETED || kind == WAIT_UNNOTICED ||
-	       (kind == WAIT_CREATION && since != 0 && inquiry->now - since > WAIT_NOTICE_SEC);
+	       (kind == WAIT_CREATION && inquiry->events != NULL && since != 0 &&
+		inquiry->now - since > WAIT_NOTICE_SEC && !has_dependencies(&inquiry->framework->spec));
 }
 
 /* Who should have taken the step, and what the API server has refused to them. */
@@ -191,7 +200,7 @@ static void describe_late(const struct inquiry *inquiry, struct why *why)
 	why_advise(why, "The controller does this within a minute, or within minutes for thousands of Tasks. If it "
 			"lasts, no fc-watcher leads, or no reconciler holds the Framework's shard: ask whoever runs "
 			"FrameworkController, who sees it with fc-watcher status.");
-	if (!lease_is_given_up(inquiry->lease, inquiry->now)) /* (or why_explain() says it) */
+	if (!why_nobody_leads(inquiry)) /* (or why_explain() says it) */
 		why_fact_lease(why, inquiry);
 	for (size_t i = 0; inquiry->events != NULL && i < ARRAY_LEN(reasons); i++)
 		why_fact_event(why, inquiry, event_views_latest(inquiry->events, reasons[i], 0, NULL));
@@ -346,7 +355,9 @@ bool why_between(const struct inquiry *inquiry, struct why *why)
 	why->kind = "between";
 	why_brief(why, "%s", "");
 	why_age(inquiry, framework->status.transition_time, age);
-	if (inquiry->now - framework->status.transition_time <= WAIT_NOTICE_SEC) {
+	/* in Preparing, a Pod may have started a moment ago */
+	if (framework->status.state == STATE_PREPARING ||
+	    inquiry->now - framework->status.transition_time <= WAIT_NOTICE_SEC) {
 		why_say(why,
 			"Framework %s is between two steps: its state is %s, and the controller takes the next step by "
 			"itself.",

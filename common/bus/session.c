@@ -554,13 +554,13 @@ void session_receive(struct session *session, unsigned watcher, const struct bus
 		session->counters.stale++;
 		return;
 	}
+	if (head->type == BUS_REFUSE) { /* it says nothing of the watcher's streams */
+		on_refuse(session, body, body_len);
+		return;
+	}
 	session->received_ms = now(session);
 	if (head->type == BUS_WHO) {
 		on_who(session, head);
-		return;
-	}
-	if (head->type == BUS_REFUSE) {
-		on_refuse(session, body, body_len);
 		return;
 	}
 	/* one that leaves holds nothing that a lost message could be about, and does not come back */

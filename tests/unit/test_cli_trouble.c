@@ -393,7 +393,7 @@ static void test_late_status(void **state)
 	noted_after = 1000;
 	begin(&w, serve_late_status);
 	assert_int_equal(run(&w, "why", "f", NULL), CLI_DONE);
-	assert_contains(w.out, "not yet noted the end of its Pod: the Pod is gone\n"); /* (of two lines) */
+	assert_contains(w.out, "not yet noted the end of its Pod: the Pod is gone.\n"); /* (of two lines) */
 	end(&w);
 }
 
@@ -550,16 +550,48 @@ static void test_leases(void **state)
 	end(&w);
 }
 
+/* ---- clocks ------------------------------------------------------------------------------------------------------ */
+
+static void serve_dated(struct world *w, struct http_conn *conn)
+{
+	(void)w;
+	http_reply(conn, 200, "Date: Thu, 01 Jan 2026 01:00:30 GMT\r\n",
+		   "{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":[{\"metadata\":{\"name\":\"f\",\"namespace\":"
+		   "\"ns\","
+		   "\"uid\":\"u\",\"creationTimestamp\":\"2026-01-01T01:00:00Z\"},\"spec\":{\"taskRoles\":[]}}]}");
+}
+
+/* Times of objects are those of the cluster: this machine's clock may be wrong. */
+static void test_clock(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin(&w, serve_dated);
+	assert_int_equal(run(&w, "list", "--no-headers", NULL), CLI_DONE);
+	assert_contains(w.out, "30s");
+	assert_contains(w.out, "new");
+	end(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_kubeconfig),    cmocka_unit_test(test_delete_several),
-		cmocka_unit_test(test_list_several),  cmocka_unit_test(test_wait_once),
-		cmocka_unit_test(test_bad_selector),  cmocka_unit_test(test_refused_watch),
-		cmocka_unit_test(test_watch_retried), cmocka_unit_test(test_scale_lost),
-		cmocka_unit_test(test_busy),          cmocka_unit_test(test_tree_read_again),
-		cmocka_unit_test(test_many_logs),     cmocka_unit_test(test_late_status),
-		cmocka_unit_test(test_leases),        cmocka_unit_test(test_deleted_between),
+		cmocka_unit_test(test_kubeconfig),
+		cmocka_unit_test(test_delete_several),
+		cmocka_unit_test(test_list_several),
+		cmocka_unit_test(test_wait_once),
+		cmocka_unit_test(test_bad_selector),
+		cmocka_unit_test(test_refused_watch),
+		cmocka_unit_test(test_watch_retried),
+		cmocka_unit_test(test_scale_lost),
+		cmocka_unit_test(test_busy),
+		cmocka_unit_test(test_tree_read_again),
+		cmocka_unit_test(test_many_logs),
+		cmocka_unit_test(test_late_status),
+		cmocka_unit_test(test_leases),
+		cmocka_unit_test(test_clock),
+		cmocka_unit_test(test_deleted_between),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,7 +39,7 @@ static void test_nobody(void **state)
 	assert_int_equal(why.advice_count, 3);
 	why_free(&why);
 	w.inquiry.now = CLI_NOW + 100; /* it has not led for more than a minute: that is the cause */
-	explain(&w, &why, "no-controller", "after it was created. No fc-watcher leads.");
+	explain(&w, &why, "no-controller", "after it was created. No fc-watcher leads by the Lease.");
 	assert_int_equal(why.advice_count, 1);
 	json_decref((json_t *)w.inquiry.lease);
 	done(&w, &why);
@@ -49,7 +49,9 @@ static void test_nobody(void **state)
  * not say so. (Each Framework had its reason, and none was the controller.) */
 static void test_nobody_leads(void **state)
 {
-	static const char says[] = "No fc-watcher leads: until one does, the controller does nothing for Framework f.";
+	static const char says[] =
+		"No fc-watcher leads by Lease fc/frameworkcontroller: until one does, the controller does nothing for "
+		"Framework f.";
 	static const char *const states[] = {"AttemptCreationPending", "AttemptRunning", "Completed"};
 
 	(void)state;
@@ -68,6 +70,13 @@ static void test_nobody_leads(void **state)
 			w.inquiry.lease = lease;
 			why_explain(&w.inquiry, &why);
 			assert_int_equal(strstr(why.answer, says) != NULL, i < 2 && led != 1);
+			why_free(&why);
+			w.framework.status.transition_time = CLI_NOW - 70; /* the controller has another Lease */
+			why_explain(&w.inquiry, &why);
+			assert_null(strstr(why.answer, says));
+			why_free(&why);
+			w.framework.status.transition_time = 0;
+			why_explain(&w.inquiry, &why);
 			if (i < 2 && led != 1) {
 				assert_string_equal(fact(&why, "Lease fc/frameworkcontroller"),
 						    led == 0 ? "fc-watcher w-0 led, and has not renewed it for 76s"

@@ -537,6 +537,7 @@ static void test_names_of_the_pool(void **state)
 	const struct router_ports ports = {.send = router_port_send, .now_ms = world_now, .arg = world};
 	const struct router_options options = {
 		.shards = {.shard_count = 1, .lease_ms = 1000, .grace_ms = 1000}, .epoch = 1, .accept = accept_x};
+	struct bus_refuse refuse;
 	struct node *node;
 	struct message *message;
 
@@ -553,6 +554,14 @@ static void test_names_of_the_pool(void **state)
 	raw_hello(node, "x", "u", 10);
 	message = next_of(node, BUS_ASSIGN);
 	assert_non_null(message);
+	free(message);
+	/* a child of another version ends, so that its shards are not kept for it */
+	router_receive(world->router, (const unsigned char *)node->id, strlen(node->id),
+		       &(struct bus_head){.protocol = BUS_PROTOCOL + 1, .type = BUS_HELLO, .session = 2}, "?", 1);
+	message = next_of(node, BUS_REFUSE);
+	assert_non_null(message);
+	assert_int_equal(bus_refuse_read(message->body, message->len, &refuse, NULL), 0);
+	assert_true(refuse.final);
 	free(message);
 }
 

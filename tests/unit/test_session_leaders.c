@@ -41,6 +41,7 @@ static struct watcher watchers[WATCHERS];
 static struct session *session;
 static int64_t now_ms;
 static size_t grants, revokes, refusals;
+static bool is_live;
 static uint32_t said_session; /* of the last message of the peer */
 
 static void put(unsigned watcher, bool up, const struct bus_head *head, const void *body, size_t len)
@@ -161,7 +162,7 @@ static void on_rate(void *arg, double qps, int burst)
 static void on_live(void *arg, bool live)
 {
 	(void)arg;
-	(void)live;
+	is_live = live;
 }
 
 static void on_refused(void *arg, const char *reason, bool final)
@@ -367,6 +368,25 @@ static void another_version(void **state)
 	expect_follows(1, 2);
 }
 
+/* A watcher that refuses a peer which follows it says nothing of its streams any more: a barrier, which has no leases,
+ * must not answer from what it knew. */
+static void refused_is_not_live(void **state)
+{
+	(void)state;
+	leads(0, 1, false);
+	router_set_live(watchers[0].router, true);
+	run(3000);
+	expect_follows(0, 1);
+	assert_true(is_live);
+	watchers[0].other_version = true;
+	run(SESSION_SILENCE_MS + 2000);
+	assert_true(refusals > 2);
+	assert_false(is_live);
+	watchers[0].other_version = false;
+	run(3000);
+	assert_true(is_live);
+}
+
 /* The former leader has not noticed yet and goes on talking: it is not heeded any more. */
 static void two_leaders(void **state)
 {
@@ -448,7 +468,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(finds_leader),          TEST(takeover),    TEST(takeover_when_down),   TEST(takeover_late),
 		TEST(refused_while_leaving), TEST(two_leaders), TEST(two_leaders_at_start), TEST(older_epoch),
-		TEST(older_epoch_beside),    TEST(leaves),      TEST(another_version),
+		TEST(older_epoch_beside),    TEST(leaves),      TEST(another_version),      TEST(refused_is_not_live),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -283,20 +283,35 @@ static void on_bye(struct router *router, struct connection *connection)
 	router_update(router);
 }
 
+/* In a rollout, which ends. A child ends, to be started again from the program that the watcher has or gets. */
+static void refuse_version(struct router *router, const unsigned char *id, size_t id_len, const struct bus_head *head,
+			   const char *body, size_t body_len)
+{
+	cleanup_free char *reason = mem_printf("it speaks bus protocol version %u, this watcher version %d",
+					       head->protocol, BUS_PROTOCOL);
+	struct bus_hello hello;
+	struct error err;
+
+	router->counters.refused++;
+	router_refuse(router, id, id_len, head, router->options.accept != NULL, reason);
+	/* of another version, but its members may be the same */
+	if (head->type == BUS_HELLO && bus_hello_read(body, body_len, &hello, &err) == 0) {
+		log_refused(router, hello.role, hello.name, hello.uuid, reason);
+	} else if (head->type == BUS_HELLO) {
+		cleanup_free char *text = mem_printf("refused a peer: %s", reason);
+
+		say_refused(router, "", text);
+	}
+}
+
 void router_receive(void *arg, const unsigned char *id, size_t id_len, const struct bus_head *head, const char *body,
 		    size_t body_len)
 {
 	struct router *router = arg;
 	struct connection *connection;
 
-	if (head->protocol != BUS_PROTOCOL) { /* in a rollout, which ends */
-		cleanup_free char *reason = mem_printf("it speaks bus protocol version %u, this watcher version %d",
-						       head->protocol, BUS_PROTOCOL);
-		cleanup_free char *text = mem_printf("refused a peer: %s", reason);
-
-		router->counters.refused++;
-		router_refuse(router, id, id_len, head, false, reason);
-		say_refused(router, "", text);
+	if (head->protocol != BUS_PROTOCOL) {
+		refuse_version(router, id, id_len, head, body, body_len);
 		return;
 	}
 	if (head->type == BUS_HELLO) {

@@ -67,6 +67,7 @@ struct kube_call {
 	enum kube_failure failure;
 	int http_status;
 	int64_t retry_after_ms;
+	int64_t date_sec;
 	struct buf answer;      /* the body; of streams only when not 2xx */
 	struct buf fresh;       /* of 2xx streams: not yet delivered */
 	struct ev_watcher news; /* fed when the stream has something to deliver */

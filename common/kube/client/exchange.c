@@ -239,6 +239,18 @@ void exchange_prepare(struct kube_call *call)
 
 /* ---- answer ---- */
 
+/* RFC 9110 §6.6.1; 0: there is none. */
+static int64_t date_of(CURL *easy)
+{
+	struct curl_header *date;
+	time_t parsed;
+
+	if (curl_easy_header(easy, "Date", 0, CURLH_HEADER, -1, &date) != CURLHE_OK)
+		return 0;
+	parsed = curl_getdate(date->value, NULL);
+	return parsed > 0 ? parsed : 0;
+}
+
 void exchange_collect(struct kube_call *call)
 {
 	struct kube_client *client = call->client;
@@ -247,9 +259,11 @@ void exchange_collect(struct kube_call *call)
 	long version = 0;
 
 	call->http_status = 0;
+	call->date_sec = 0;
 	if (call->begun) { /* else the handle may still tell of its last transfer */
 		call->http_status = status_of(call->easy);
 		warnings_note(&client->warnings, call->easy, call->request.method, call->request.path);
+		call->date_sec = date_of(call->easy);
 		curl_easy_getinfo(call->easy, CURLINFO_RETRY_AFTER, &retry_after);
 		curl_easy_getinfo(call->easy, CURLINFO_REQUEST_SIZE, &request_size);
 		curl_easy_getinfo(call->easy, CURLINFO_HTTP_VERSION, &version);
@@ -384,6 +398,7 @@ void call_deliver(struct kube_call *call)
 		.body = "",
 		.status = {.reason = "", .message = ""},
 		.retry_after_ms = call->retry_after_ms,
+		.date_sec = call->date_sec,
 		.sent = call->sent,
 		.too_large = call->too_large,
 	};

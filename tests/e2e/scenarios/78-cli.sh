@@ -351,8 +351,17 @@ run_cli_why_no_controller() {
     expect "notes of list" "$(fw list 2>&1 >/dev/null)" ""
     api PATCH "/apis/coordination.k8s.io/v1/namespaces/$(lease_namespace)/leases/frameworkcontroller" \
         '{"spec": {"renewTime": "2020-01-01T00:00:00.000000Z"}}' application/merge-patch+json >/dev/null
-    expect_why second running 'waits for nothing: .* No fc-watcher leads: until one does, the controller does nothing'
-    expect_match "notes of list" "$(fw list 2>&1 >/dev/null)" '^note: no fc-watcher leads: '
+    expect "notes of list while the controller takes steps" "$(fw list 2>&1 >/dev/null)" ""
+    age_status first
+    age_status second
+    expect_why second running "waits for nothing: .* No fc-watcher leads by Lease $(lease_namespace)/frameworkcontroller: until one does"
+    expect_match "notes of list" "$(fw list 2>&1 >/dev/null)" "^note: no fc-watcher leads by Lease $(lease_namespace)/framework"
+}
+
+# As if its last step had been in 2019.
+age_status() { # framework
+    api PUT "$(frameworks_path)/$1/status" "$(get_jq "$(frameworks_path)/$1" \
+            'walk(if type == "object" and has("transitionTime") then .transitionTime = "2019-01-01T00:00:00Z" else . end)')" >/dev/null
 }
 
 # What it changes, and its exit codes.
