@@ -513,14 +513,14 @@ void apply_plan(struct item *item, struct plan *plan)
 	}
 	for (size_t i = 0; i < plan->event_count; i++) {
 		const struct plan_event *event = &plan->events[i];
+		bool again = !events_post(reconciler->events, item->framework, event);
 
-		/* the count of the Event tells of repetitions: thousands of Frameworks that wait for a quota have many
-		 */
-		if (events_post(reconciler->events, item->framework, event))
+		/* a request that is refused again and again: thousands of Frameworks wait for a quota together */
+		if (again && strncmp(event->reason, "Failed", strlen("Failed")) == 0)
+			log_v(1, "[%s]: %s: %s", item->key, event->reason, event->message);
+		else
 			log_write(event->warning ? 'W' : 'I', __FILE__, __LINE__, "[%s]: %s: %s", item->key,
 				  event->reason, event->message);
-		else
-			log_v(1, "[%s]: %s: %s", item->key, event->reason, event->message);
 	}
 	if (plan->ask != 0)
 		discovery_ask(item, plan->ask);

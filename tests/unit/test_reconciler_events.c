@@ -102,6 +102,40 @@ static void refused_is_logged(void **state)
 	assert_string_equal(logged, "cannot write Events: no");
 }
 
+static void count_line(char severity, const char *message)
+{
+	(void)severity;
+	(void)message;
+	lines++;
+}
+
+/* Thousands of Frameworks that wait for a quota together would fill the log with one line for each try. What happens
+ * twice is told twice. */
+static void repetitions_are_logged_once(void **state)
+{
+	static const char *const reasons[] = {"FailedCreatePod", "TaskRetried"};
+	struct world *world = *state;
+	struct item item = {.reconciler = &world->reconciler,
+			    .key = (char *)"ns/f",
+			    .framework = (struct framework *)&about,
+			    .calls_on_way = 1};
+
+	log_set_sink(count_line);
+	for (size_t i = 0; i < ARRAY_LEN(reasons); i++) {
+		lines = 0;
+		for (int j = 0; j < 3; j++) {
+			struct plan plan = {0};
+
+			plan_event(&plan, true, reasons[i], "no");
+			apply_plan(&item, &plan);
+			plan_reset(&plan);
+			world->now_ms += 1000;
+		}
+		assert_int_equal(lines, i == 0 ? 1 : 3);
+	}
+	log_set_sink(NULL);
+}
+
 /* Before it is there, it is not counted up; its count is owed. */
 static void not_there_yet(void **state)
 {
@@ -282,6 +316,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(repetitions_are_told, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(refused_is_forgotten, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(refused_is_logged, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(repetitions_are_logged_once, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(not_there_yet, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(every_outcome_is_told, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(similar_ones_are_combined, world_set_up, world_tear_down),
