@@ -501,6 +501,27 @@ void apply_last_write(struct item *item)
 
 /* ---- a reconcile's plan ---- */
 
+/* Whether the log has that refusal of a request already, of the last ten minutes. Thousands of Frameworks that wait for
+ * a quota together would fill it, with a line for each try. */
+static bool is_told(struct item *item, const char *message)
+{
+	enum { TOLD_MS = 10 * 60 * 1000 };
+	const struct reconciler *reconciler = item->reconciler;
+	int64_t now_ms = reconciler->ports.boot_ms(reconciler->ports.context);
+	unsigned hash = hash_keyed(message, strlen(message)) | 1;
+
+	if (now_ms >= item->told_until_ms) {
+		memset(item->told, 0, sizeof(item->told));
+		item->told_until_ms = now_ms + TOLD_MS;
+	}
+	for (size_t i = 0; i < ITEM_TOLD; i++)
+		if (item->told[i] == hash)
+			return true;
+	memmove(item->told + 1, item->told, sizeof(item->told) - sizeof(item->told[0]));
+	item->told[0] = hash;
+	return false;
+}
+
 void apply_plan(struct item *item, struct plan *plan)
 {
 	struct reconciler *reconciler = item->reconciler;
@@ -513,14 +534,13 @@ void apply_plan(struct item *item, struct plan *plan)
 	}
 	for (size_t i = 0; i < plan->event_count; i++) {
 		const struct plan_event *event = &plan->events[i];
-		bool again = !events_post(reconciler->events, item->framework, event);
 
-		/* a request that is refused again and again: thousands of Frameworks wait for a quota together */
-		if (again && strncmp(event->reason, "Failed", strlen("Failed")) == 0)
+		if (strncmp(event->reason, "Failed", strlen("Failed")) == 0 && is_told(item, event->message))
 			log_v(1, "[%s]: %s: %s", item->key, event->reason, event->message);
 		else
 			log_write(event->warning ? 'W' : 'I', __FILE__, __LINE__, "[%s]: %s: %s", item->key,
 				  event->reason, event->message);
+		events_post(reconciler->events, item->framework, event);
 	}
 	if (plan->ask != 0)
 		discovery_ask(item, plan->ask);

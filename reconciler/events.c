@@ -381,7 +381,7 @@ static void combine(struct events *events, struct recent *recent, const struct p
 		count_up(events, recent);
 }
 
-bool events_post(struct events *events, const struct framework *framework, const struct plan_event *event)
+void events_post(struct events *events, const struct framework *framework, const struct plan_event *event)
 {
 	cleanup_free char *text = mem_printf("%s %s %.*s", framework->uid, event->reason, MESSAGE_MAX, event->message);
 	cleanup_free char *similar = mem_printf("%s %s", framework->uid, event->reason);
@@ -391,23 +391,20 @@ bool events_post(struct events *events, const struct framework *framework, const
 	HASH_FIND_STR(events->recent, text, recent);
 	if (recent != NULL) {
 		count_up(events, recent);
-		return false;
+		return;
 	}
 	if (has_place(events, rank)) { /* then nothing waits for it */
 		post(events, recent_new(events, framework, event, text));
-		return true;
+		return;
 	}
 	HASH_FIND_STR(events->waiting[rank], similar, recent);
 	if (recent != NULL) {
-		bool repeats = strncmp(recent->message, event->message, MESSAGE_MAX) == 0;
-
 		combine(events, recent, event, true);
-		return !repeats;
+		return;
 	}
 	HASH_FIND_STR(events->recent, similar, recent);
 	if (recent != NULL)
 		combine(events, recent, event, false);
 	else
 		wait_for_place(events, recent_new(events, framework, event, similar), rank);
-	return true;
 }

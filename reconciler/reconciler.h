@@ -36,6 +36,8 @@ struct reconciler_ports {
 struct reconciler;
 
 /* The shell's state for one key. */
+enum { ITEM_TOLD = 4 };
+
 struct item {
 	struct reconciler *reconciler;
 	char *key; /* "namespace/name" */
@@ -63,6 +65,10 @@ struct item {
 	int64_t rested_ms; /* since when, boot clock */
 	struct item *next_resting;
 	struct item *prev_resting;
+
+	/* log */
+	unsigned told[ITEM_TOLD]; /* hashes of refusals that the log has until told_until_ms, boot clock; 0: none */
+	int64_t told_until_ms;
 
 	/* apply */
 	uint32_t calls_on_way;              /* those that wait included */

@@ -172,10 +172,8 @@ static void describe_diagnostics(const struct completion *completion, struct why
  * BadRequest, and the controller gives other refusals the same code, -310. */
 static int32_t meant_code(const struct completion *completion)
 {
-	cleanup_json json_t *refusal = completion->diagnostics == NULL ? NULL : refusal_read(completion->diagnostics);
-
-	return completion->code == CODE_POD_CREATION_UNKNOWN_ERROR &&
-			       strcmp(view_text(refusal, "reason"), "BadRequest") == 0
+	return completion->code == CODE_POD_CREATION_UNKNOWN_ERROR && completion->diagnostics != NULL &&
+			       refusal_is(completion->diagnostics, "BadRequest")
 		       ? CODE_POD_CREATION_PERMANENT_ERROR
 		       : completion->code;
 }

@@ -8,7 +8,8 @@
 
 #define HEAD "Failed to create Pod: "
 
-json_t *refusal_read(const char *diagnostics)
+/* The Status, or NULL. The caller decrefs. */
+static json_t *status_of(const char *diagnostics)
 {
 	cleanup_json json_t *whole = NULL;
 
@@ -19,9 +20,17 @@ json_t *refusal_read(const char *diagnostics)
 	return json_incref(json_object_get(whole, "ErrStatus"));
 }
 
+bool refusal_is(const char *diagnostics, const char *reason)
+{
+	cleanup_json json_t *status = status_of(diagnostics);
+	const char *found = json_str(status, "reason");
+
+	return found != NULL && strcmp(found, reason) == 0;
+}
+
 char *refusal_text(const char *diagnostics)
 {
-	cleanup_json json_t *status = refusal_read(diagnostics);
+	cleanup_json json_t *status = status_of(diagnostics);
 	const char *message = json_str(status, "message"), *reason = json_str(status, "reason");
 
 	if (message == NULL || *message == '\0')

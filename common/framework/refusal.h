@@ -2,10 +2,10 @@
 #ifndef COMMON_FRAMEWORK_REFUSAL_H
 #define COMMON_FRAMEWORK_REFUSAL_H
 
-#include <jansson.h>
+#include <stdbool.h>
 
-/* The Status. NULL: the diagnostics are others, or shortened. The caller decrefs. */
-json_t *refusal_read(const char *diagnostics);
+/* Whether they have an answer with this reason; false also if they are shortened. */
+bool refusal_is(const char *diagnostics, const char *reason);
 /* The diagnostics for people: "Failed to create Pod: Invalid: Pod "x" is invalid: …"; others as they are. The caller
  * frees. */
 char *refusal_text(const char *diagnostics);

@@ -82,7 +82,7 @@ struct kube_answer {
 	 * (of a proxy, or of a server that does not serve the resource yet) says nothing about the object. */
 	bool absent;
 	int64_t retry_after_ms; /* from Retry-After, or -1 */
-	int64_t date_sec;       /* the server's clock, from Date: unix seconds, or 0 */
+	int64_t date_sec;       /* the server's clock now, from Date: unix seconds, or 0 */
 	bool sent;              /* false: no data was sent (refused before) */
 	bool too_large;         /* KUBE_NETWORK: the answer is larger than 64 MiB */
 	const char *message;    /* one line for people: operation, URL path, cause; "" on 2xx */

@@ -348,7 +348,7 @@ static void put_never(struct job_translation *out, const struct kubeflow_job *re
 {
 	put_failure(out, read, replicas, true, "ReplicaFailed",
 		    json_pack("[{s:s, s:s, s:o}, {s:s, s:s}]", "reasonRegex", "^$", "messageRegex", ANY, "containers",
-			      failed_containers(), "reasonRegex", "^DeadlineExceeded$", "messageRegex", ANY));
+			      failed_containers(), "reasonRegex", "^(DeadlineExceeded)?$", "messageRegex", ANY));
 }
 
 /* A backoffLimit counts accountable retries, which a deleted Pod leads to without fancyRetryPolicy. backoff_limit -1 is

@@ -80,6 +80,11 @@ static bool is_suspended(const struct work *work)
 	return work->progress != NULL && work->progress->suspended;
 }
 
+static bool is_queued(const struct work *work)
+{
+	return json_str(work->job->labels, KUEUE_QUEUE_LABEL) != NULL;
+}
+
 static void put_suspension(struct work *work)
 {
 	const char *kind = job_names(work->job->kind)->kind;
@@ -88,6 +93,8 @@ static void put_suspension(struct work *work)
 						wanted ? "suspended" : "resumed");
 
 	if (!wanted) {
+		if (is_queued(work) && work->progress == NULL)
+			return; /* its Framework will say */
 		if (condition_is_true(work->conditions, "Suspended")) {
 			set(work, "Suspended", false, "Resumed", "Normal", message);
 			set_time(work, "startTime");
@@ -139,6 +146,17 @@ static int64_t count_restarts(const struct work *work)
 		if (!work->translation->roles[i].unlimited)
 			count += progress_retried(work->progress, work->translation->roles[i].name);
 	return count;
+}
+
+/* Whether a replica decided the end whose restarts have no limit. */
+static bool decided_unlimited(const struct work *work)
+{
+	const char *name = work->progress->trigger_role;
+
+	for (size_t i = 0; i < work->translation->role_count; i++)
+		if (name != NULL && strcmp(work->translation->roles[i].name, name) == 0)
+			return work->translation->roles[i].unlimited;
+	return false;
 }
 
 static bool over_limit(const struct work *work)
@@ -206,7 +224,8 @@ static enum end_reason end_of(const struct work *work, bool stopped)
 	}
 	if (!work->progress->triggered)
 		return END_OTHER;
-	return work->translation->backoff_limit > 0 && count_restarts(work) >= work->translation->backoff_limit
+	return work->translation->backoff_limit > 0 && count_restarts(work) >= work->translation->backoff_limit &&
+			       !decided_unlimited(work)
 		       ? END_BACKOFF_LIMIT
 		       : END_REPLICAS;
 }
@@ -310,9 +329,7 @@ static void put_progress(struct work *work)
 /* A job in a queue starts when its Framework says that it is admitted. */
 static bool has_started(const struct work *work)
 {
-	bool queued = json_str(work->job->labels, KUEUE_QUEUE_LABEL) != NULL;
-
-	return !work->translation->suspend && !is_suspended(work) && (!queued || work->progress != NULL);
+	return !work->translation->suspend && !is_suspended(work) && (!is_queued(work) || work->progress != NULL);
 }
 
 void kubeflow_status(const struct job *job, const struct job_translation *translation, const struct progress *progress,

@@ -235,6 +235,17 @@ static size_t cut_at(const char *text, size_t most)
 	return len;
 }
 
+/* Whether only another template helps. The API server says BadRequest of values of wrong types. */
+static bool is_refused(const struct completion_view *completion)
+{
+	cleanup_free char *text = NULL;
+
+	if (completion->code != CODE_POD_CREATION_UNKNOWN_ERROR)
+		return completion->code == CODE_POD_CREATION_PERMANENT_ERROR;
+	text = copy(completion->diagnostics);
+	return refusal_is(text, "BadRequest");
+}
+
 /* What the job says of a Task that has failed. */
 static void note_failure(const struct task_view *task, size_t index, struct progress *progress,
 			 struct progress_role *role)
@@ -244,7 +255,7 @@ static void note_failure(const struct task_view *task, size_t index, struct prog
 
 	if (completion->succeeded || completion->diagnostics.at == NULL || (!retried && task->state != STATE_COMPLETED))
 		return;
-	if (completion->code == CODE_POD_CREATION_PERMANENT_ERROR) {
+	if (is_refused(completion)) {
 		progress->refused_again = progress->refused_again || retried;
 		if (progress->refused == NULL)
 			progress->refused = copy_diagnostics(completion->diagnostics);

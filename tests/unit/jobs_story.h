@@ -17,7 +17,7 @@ enum { NOW = 1700000000 };
  * failed for good, f has failed and is to be retried, d has failed and is being deleted, when nothing is decided yet, r
  * is retried and pends, D as well after its Pod was deleted, w is retried and pends, and is scaled away, U has failed
  * for good because the API server refuses its Pod, u is to be retried all the same, C and c the same where it forbids
- * the Pod, X and x were stopped by the end of the attempt, X after it ran. */
+ * the Pod, b where it cannot read it, X and x were stopped by the end of the attempt, X after it ran. */
 static inline void make_task(char letter, struct task_status *out)
 {
 	*out = (struct task_status){.state = STATE_COMPLETED, .attempt.run_time = NOW, .retry.delay_sec = DELAY_NULL};
@@ -42,13 +42,16 @@ static inline void make_task(char letter, struct task_status *out)
 		out->attempt.completion = completion_predefined(CODE_POD_CREATION_PERMANENT_ERROR,
 								"Failed to create Pod: {}");
 		break;
-	case 'c': out->retry.delay_sec = 10; out->state = STATE_ATTEMPT_COMPLETED; /* fall through */
+	case 'c':                                                                  /* fall through */
+	case 'b': out->retry.delay_sec = 10; out->state = STATE_ATTEMPT_COMPLETED; /* fall through */
 	case 'C':
 		out->retry.accountable = out->retry.total = 3;
 		out->attempt.completion = completion_predefined(
 			CODE_POD_CREATION_UNKNOWN_ERROR,
-			"Failed to create Pod: {\"ErrStatus\":{\"reason\":\"Forbidden\",\"message\":\"no such "
-			"account\"}}");
+			letter == 'b' ? "Failed to create Pod: "
+					"{\"ErrStatus\":{\"reason\":\"BadRequest\",\"message\":\"no list\"}}"
+				      : "Failed to create Pod: "
+					"{\"ErrStatus\":{\"reason\":\"Forbidden\",\"message\":\"no such account\"}}");
 		break;
 	case 'x': out->attempt.run_time = 0; /* fall through */
 	case 'X': out->attempt.completion = completion_predefined(CODE_FRAMEWORK_ATTEMPT_COMPLETION, ""); break;

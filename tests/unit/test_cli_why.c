@@ -71,7 +71,7 @@ static void test_nobody_leads(void **state)
 			why_explain(&w.inquiry, &why);
 			assert_int_equal(strstr(why.answer, says) != NULL, i < 2 && led != 1);
 			why_free(&why);
-			w.framework.status.transition_time = CLI_NOW - 70; /* the controller has another Lease */
+			w.framework.status.transition_time = CLI_NOW - 30; /* the controller has another Lease */
 			why_explain(&w.inquiry, &why);
 			assert_null(strstr(why.answer, says));
 			why_free(&why);

@@ -102,6 +102,8 @@ static void test_retries(void **state)
 		{.policy = "Never", .limit = 2, .exit_code = 0, .sidecar = 137, .expected = ENDS},
 		{.policy = "Never", .limit = 0, .exit_code = 137, .reason = "DeadlineExceeded", .expected = ENDS},
 		{.policy = "Never", .limit = 0, .exit_code = 137, .reason = "Evicted", .expected = UNCOUNTED},
+		{.policy = "Never", .limit = 0, .exit_code = NOT_ENDED, .sidecar = NOT_ENDED, .expected = ENDS},
+		{.policy = "Never", .limit = 0, .exit_code = 0, .sidecar = -1073741819, .expected = ENDS},
 		/* nothing has run */
 		{.policy = "Never", .limit = 0, .code = CODE_POD_CREATION_UNKNOWN_ERROR, .expected = COUNTED},
 		{.policy = "Never", .limit = 0, .code = CODE_POD_CREATION_PERMANENT_ERROR, .expected = ENDS},
@@ -192,6 +194,13 @@ static void test_creation_refused(void **state)
 	assert_replicas(&story, "Worker=0/0/1");
 	assert_true(story.last.stop);
 	end(&story);
+	/* a template that no API server takes ends the job */
+	begin(&story, jobs[0]);
+	see(&story, "worker=Rb", CODE_NONE, false);
+	assert_true(story.last.stop);
+	see(&story, "worker=Rb", CODE_NONE, false);
+	assert_message(&story, "Job j has failed: Failed to create Pod: BadRequest: no list");
+	end(&story);
 	/* with the reason, in the condition of the end, too */
 	begin(&story, TFJOB
 	      "{runPolicy: {backoffLimit: 3}, tfReplicaSpecs: {Worker: {restartPolicy: OnFailure, " TEMPLATE "}}}}");
@@ -217,20 +226,35 @@ static void test_queued(void **state)
 	see(&story, "worker=R", CODE_NONE, false);
 	assert_conditions(&story, "Created=True Suspended=False Running=True PyTorchJobRunning");
 	assert_int_equal(json_time(story.job.status, "startTime"), story.now_sec);
-	/* evicted */
+	/* evicted, and the Framework is made again meanwhile: nothing has begun */
 	see(&story, "worker=X", CODE_SUSPEND_FRAMEWORK_REQUESTED, false);
 	see(&story, "worker=.", CODE_NONE, true);
 	assert_conditions(&story, "Created=True Running=False Suspended=True PyTorchJobSuspended");
+	see(&story, NULL, CODE_NONE, false);
+	assert_conditions(&story, "Created=True Running=False Suspended=True PyTorchJobSuspended");
+	assert_int_equal(json_array_size(story.last.events), 0);
+	end(&story);
+}
+
+/* The replica that has ended the job is named, whatever others with a limit have done. */
+static void test_unlimited_end(void **state)
+{
+	struct story story;
+
+	(void)state;
+	begin(&story, TFJOB "{runPolicy: {backoffLimit: 2}, tfReplicaSpecs: {Worker: {restartPolicy: Never, " TEMPLATE
+			    "}, PS: {replicas: 2, restartPolicy: OnFailure, " TEMPLATE "}}}}");
+	see(&story, "ps=rr worker=F", 1, false);
+	assert_message(&story, "TFJob ns/j has failed because 1 Worker replica(s) failed.");
 	end(&story);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_retries),
-		cmocka_unit_test(test_diagnostics),
-		cmocka_unit_test(test_creation_refused),
-		cmocka_unit_test(test_queued),
+		cmocka_unit_test(test_retries),          cmocka_unit_test(test_diagnostics),
+		cmocka_unit_test(test_creation_refused), cmocka_unit_test(test_queued),
+		cmocka_unit_test(test_unlimited_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
