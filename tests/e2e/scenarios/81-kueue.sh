@@ -258,3 +258,32 @@ run_kueue_unseen() {
     start_kueue 1
     wait_completed f 60
 }
+
+# A job in a queue: it says that it is suspended while it waits, and when it has begun.
+run_kueue_job() {
+    local name
+    constants_of 85-jobs
+    kueue_cluster
+    kubectl create -f "$JOB_CRDS" >/dev/null
+    install_kueue
+    start_kueue 0 # nothing is admitted
+    start_watcher
+    wait_for 20 "PyTorchJobs are served" api GET "$(jobs_path "$PYTORCHJOBS")"
+    launch_jobs jobs --qps 1000 --burst 1000 "${STEADY_ELECTION[@]}"
+    submit_job "$PYTORCHJOBS" pytorch-simple \
+        "$IN_QUEUE"' | .spec.pytorchReplicaSpecs[] |= annotate({"run-seconds": "forever"})'
+    wait_job "$PYTORCHJOBS" pytorch-simple 60 "$HAS has(\"Suspended\")"
+    expect "it has a startTime" "$(job "$PYTORCHJOBS" pytorch-simple '.status | has("startTime")')" false
+    stop_kueue
+    start_kueue 10
+    wait_job "$PYTORCHJOBS" pytorch-simple 60 "$HAS has(\"Running\")"
+    expect "its conditions, admitted" \
+        "$(job "$PYTORCHJOBS" pytorch-simple '.status | "\([.conditions[] | "\(.type)=\(.status)"] | join(" ")) \(has("startTime"))"')" \
+        "Created=True Suspended=False Running=True true"
+    stop_kueue
+    name=$(framework_of pytorch-simple)
+    evict "$name"
+    wait_job "$PYTORCHJOBS" pytorch-simple 60 "$HAS has(\"Suspended\") and (has(\"Running\") | not)"
+    end_processes . 15 jobs
+    keep_control_plane
+}
