@@ -40,7 +40,8 @@ a[1]#1 a-1 says hello in attempt 1"
     expect "none of its lines" "$(fw logs clilogs b --tail 0 2>&1)" ""
     expect "those of the last hour" "$(fw logs clilogs b --since 1h)" "b[0] b-0 says hello in attempt 0"
     expect "a Task that is not there" "$(fw_status logs clilogs 'a[2]')" 3
-    expect "a TaskRole that is not there" "$(fw logs clilogs nope 2>&1)" "kubectl framework: Framework clilogs has no TaskRole nope, expected one of: a, b"
+    expect "a TaskRole that is not there" "$(fw logs clilogs nope 2>&1)" \
+        "kubectl framework: Framework clilogs has no TaskRole nope, expected one of: a, b"
     expect "kubectl logs" "$(k logs clilogs-b-0)" "b-0 says hello in attempt 0"
     expect_match "kubectl logs of a run that never was" "$(k logs -p clilogs-b-0 2>&1)" 'previous terminated container "main" .* not found'
     local task
