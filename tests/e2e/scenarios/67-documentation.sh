@@ -163,7 +163,7 @@ END
     for namespace in team-a team-b; do kubectl create namespace $namespace; done
     blocks_of manifests/README.md "sh operator" >"$work/commands"
     inline_commands manifests/README.md '^kubectl -n frameworkcontroller scale ' >>"$work/commands"
-    expect "commands of manifests/README.md" "$(grep -c . "$work/commands")" 20
+    expect "commands of manifests/README.md" "$(grep -c . "$work/commands")" 25
     (cd "$work" && PATH=$work/bin:$PATH timeout $((60 * PATIENCE)) bash -eux commands) ||
         fail "these commands fail: $(cat "$work/commands")"
     for namespace in team-a team-b; do
