@@ -444,8 +444,7 @@ static void note_leader(struct listing *listing)
 		const json_t *meta = json_object_get(lease, "metadata");
 
 		cli_note(listing->cli,
-			 "no fc-watcher leads by Lease %s/%s: until one does, the controller does nothing, and the "
-			 "states "
+			 "no fc-watcher leads by Lease %s/%s: until one does, the controller does nothing, and states "
 			 "stay as they are",
 			 view_text(meta, "namespace"), view_text(meta, "name"));
 	}
