@@ -218,7 +218,7 @@ static void test_list(void **state)
 	(void)state;
 	begin(&w, serve_list);
 	assert_int_equal(run(&w, "list", NULL), CLI_DONE);
-	assert_int_equal(w.asked, 2);
+	assert_int_equal(w.asked, 3); /* Frameworks, Events, and whether a watcher leads */
 	assert_contains(w.out, " unschedulable: a[0]\n");
 	end(&w);
 	awaited = " unschedulable: a[0]\n";
