@@ -148,7 +148,7 @@ static int64_t count_restarts(const struct work *work)
 	return count;
 }
 
-/* Whether a replica decided the end whose restarts have no limit. */
+/* Whether the replica that decided the end has restarts without limit. */
 static bool decided_unlimited(const struct work *work)
 {
 	const char *name = work->progress->trigger_role;
