@@ -3,9 +3,15 @@
 
 # The reconcilers' process ids, one a line.
 reconcilers() { pgrep -P "$(watcher_pid)" | sort -n; }
+reconcilers_run() { [[ -n $(reconcilers) ]]; }
+are_reaped() { [[ -z $(reconcilers | grep -Fx "$1") ]]; } # process ids, one a line
+# Returns when the watcher has reaped them, so that the next call kills others.
 kill_reconcilers() {
-    local pid
-    for pid in $(reconcilers); do kill -KILL "$pid"; done
+    local killed
+    wait_for 10 "reconcilers run" reconcilers_run
+    killed=$(reconcilers)
+    xargs kill -KILL <<<"$killed"
+    wait_for 10 "the watcher has reaped them" are_reaped "$killed"
 }
 
 other_reconcilers() { # before
