@@ -8,7 +8,7 @@ cd "$(dirname "$0")/../.." || exit 1
 seconds=$1
 shift
 mkdir -p "$BUILD/broken" "$BUILD/log"
-# What an input has freed is far less; with ASan's default of 256 MiB, page faults take a quarter of the time.
+# ASan keeps 256 MiB of freed memory by default, and their page faults take a quarter of the time.
 export ASAN_OPTIONS=quarantine_size_mb=16:thread_local_quarantine_size_kb=64${ASAN_OPTIONS:+:$ASAN_OPTIONS}
 
 run_one() {
