@@ -429,7 +429,7 @@ static void test_one_warning(void **state)
 	assert_int_equal(occurrences(text, "\n"), 2);
 	assert_int_equal(
 		occurrences(text, "Pods: cannot list: GET /api/v1/pods: 503 Service Unavailable; trying again"), 1);
-	assert_int_equal(occurrences(text, "Pods: watching again after 0 s"), 1);
+	assert_int_equal(occurrences(text, "Pods: watching again after "), 1);
 }
 
 static void list_goes_back(struct fixture *fixture, struct http_conn *conn, size_t number)

@@ -26,6 +26,9 @@
 
 static const double limit_s = 60;
 
+/* A Lease that is kept however rarely this process runs. */
+enum { KEPT_MS = 100000 };
+
 struct fixture {
 	struct ev_loop *loop;
 	struct http_server server;
@@ -218,7 +221,7 @@ static void expect_micro_time(const char *text)
 
 static void test_leads_and_releases(void **state)
 {
-	struct fixture f = {.lease_ms = 100000}; /* it is kept however rarely this process runs */
+	struct fixture f = {.lease_ms = KEPT_MS};
 	cleanup_free char *acquired = NULL;
 	cleanup_free char *renewed = NULL;
 
@@ -259,7 +262,7 @@ static void test_leads_and_releases(void **state)
  * that no configuration allows are not waited for. */
 static void test_takes_over_foreign(void **state)
 {
-	struct fixture f = {0};
+	struct fixture f = {.lease_ms = KEPT_MS};
 
 	(void)state;
 	store_at(&f, &f.record,
@@ -299,7 +302,7 @@ static void test_tries_again(void **state)
  * anybody's. */
 static void test_lease_deleted(void **state)
 {
-	struct fixture f = {0};
+	struct fixture f = {.lease_ms = KEPT_MS};
 	int64_t started_ms = clock_boot_ms();
 
 	(void)state;
@@ -399,7 +402,7 @@ static void test_store_restored(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(others); i++) {
-		struct fixture f = {.lease_ms = 100000, .version = 98};
+		struct fixture f = {.lease_ms = KEPT_MS, .version = 98};
 		json_t *backup;
 		size_t requests;
 
