@@ -27,7 +27,7 @@
 static const double limit_s = 60;
 
 /* A Lease that is kept however rarely this process runs. */
-enum { KEPT_MS = 100000 };
+enum { KEPT_MS = 100000, KEPT_RENEW_MS = 60000 };
 
 struct fixture {
 	struct ev_loop *loop;
@@ -165,7 +165,7 @@ static void start(struct fixture *f, enum election_grants grants)
 		.ns = "ns",
 		.name = "x",
 		.election = {.lease_ms = f->lease_ms == 0 ? 2000 : f->lease_ms,
-			     .renew_ms = 800,
+			     .renew_ms = f->lease_ms == KEPT_MS ? KEPT_RENEW_MS : 800,
 			     .retry_ms = 30,
 			     .member_ms = 700,
 			     .margin_ms = 300,
@@ -289,7 +289,7 @@ static void test_takes_over_foreign(void **state)
 
 static void test_tries_again(void **state)
 {
-	struct fixture f = {.refuse = 3};
+	struct fixture f = {.lease_ms = KEPT_MS, .refuse = 3};
 
 	(void)state;
 	start(&f, ELECTION_GRANTS_MEMBERS);
@@ -321,7 +321,7 @@ static void test_lease_deleted(void **state)
 /* Without the right to write the record it does not lead. */
 static void test_record_refused(void **state)
 {
-	struct fixture f = {.refuse_records = true};
+	struct fixture f = {.lease_ms = KEPT_MS, .refuse_records = true};
 
 	(void)state;
 	start(&f, ELECTION_GRANTS_MEMBERS);
@@ -334,8 +334,9 @@ static void test_record_refused(void **state)
 
 static void test_deposed_by_another(void **state)
 {
-	struct fixture f = {0};
+	struct fixture f = {.lease_ms = KEPT_MS};
 	json_t *other;
+	json_t *record;
 
 	(void)state;
 	start(&f, ELECTION_GRANTS_MEMBERS);
@@ -343,8 +344,12 @@ static void test_deposed_by_another(void **state)
 	other = json_deep_copy(f.stored);
 	json_object_set_new(json_object_get(other, "spec"), "holderIdentity", json_string("other"));
 	json_object_set_new(json_object_get(other, "spec"), "leaseTransitions", json_integer(2));
+	json_object_set_new(json_object_get(other, "spec"), "leaseDurationSeconds", json_integer(2));
 	json_object_set_new(json_path(other, "metadata", "annotations", NULL), PROCESS, json_string(""));
 	store(&f, other);
+	record = json_deep_copy(f.record);
+	json_object_set_new(json_object_get(record, "data"), "leaseMs", json_string("2000"));
+	store_at(&f, &f.record, record);
 	assert_true(run_until_count(f.loop, &f.deposed, 1, limit_s));
 	/* who renews it no more is followed by us, newer still */
 	assert_true(run_until_count(f.loop, &f.led, 2, limit_s));
