@@ -144,13 +144,14 @@ join_beside() { # stage...
 	done
 }
 
-# Whole processes mostly wait, and so do some unit tests: beside them runs what only computes.
+# Whole processes mostly wait, and so do some unit tests: beside them runs what only computes. (Unit tests do not run beside:
+# on a slow machine they would hardly run at that priority, and some of them wait for no more than a minute.)
 beside=()
 case "$*" in
 '')
 	first=(build)
-	stages=(lint unit embedded kubernetes)
-	beside=(assets protocol sanitized fuzz memory hardening sim)
+	stages=(lint unit sanitized fuzz embedded kubernetes)
+	beside=(assets protocol memory hardening sim)
 	;;
 check)
 	first=(build)
