@@ -264,8 +264,7 @@ static bool refuse_and_never_stop(struct world *world, struct http_conn *conn)
 	return false;
 }
 
-/* A stop that is undone is tried ever more rarely: however slow the machine is, there is news soon that it is not tried
- * for. */
+/* A stop that is undone is tried ever more rarely: soon three pieces of news in a row lead to no try. */
 static void test_stop_undone(void **state)
 {
 	struct world *world = *state;

@@ -402,12 +402,16 @@ static size_t occurrences(const char *text, const char *what)
 	return count;
 }
 
+#define OVER "Pods: watching again after "
+
 /* A lasting trouble is one line in the log, and one when it is over. */
 static void test_one_warning(void **state)
 {
 	struct fixture *fixture = *state;
 	FILE *log = tmpfile();
 	int real_stderr = dup(STDERR_FILENO);
+	int64_t began_ms = clock_boot_ms();
+	const char *over;
 	char text[4096];
 	size_t len;
 
@@ -429,7 +433,10 @@ static void test_one_warning(void **state)
 	assert_int_equal(occurrences(text, "\n"), 2);
 	assert_int_equal(
 		occurrences(text, "Pods: cannot list: GET /api/v1/pods: 503 Service Unavailable; trying again"), 1);
-	assert_int_equal(occurrences(text, "Pods: watching again after "), 1);
+	assert_int_equal(occurrences(text, OVER), 1);
+	over = strstr(text, OVER) + strlen(OVER);
+	assert_true(strtoll(over, NULL, 10) <= (clock_boot_ms() - began_ms) / 1000);
+	assert_string_equal(over + strspn(over, "0123456789"), " s\n");
 }
 
 static void list_goes_back(struct fixture *fixture, struct http_conn *conn, size_t number)
