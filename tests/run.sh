@@ -152,6 +152,7 @@ case "$*" in
 	first=(build)
 	stages=(lint unit sanitized fuzz embedded kubernetes)
 	beside=(assets protocol memory hardening sim)
+	export UNIT_AT_ONCE=3 # most of them wait
 	;;
 check)
 	first=(build)
