@@ -36,6 +36,7 @@ command_of() { # stage
 	lint) command=(make "$jobs" lint) ;;
 	lint-all) command=(make "$jobs" lint LINT_ALL=1) ;;
 	unit) command=(make "$jobs" test-unit) ;;
+	unit-plain) command=(make "$jobs" test-unit-plain) ;;
 	model) command=(make "$jobs" test-model) ;;
 	protocol) command=(make test-protocol) ;;
 	coverage) command=(make "$jobs" coverage) ;;
@@ -151,7 +152,7 @@ beside=()
 case "$*" in
 '')
 	first=(build)
-	stages=(lint unit sanitized fuzz embedded kubernetes)
+	stages=(lint unit-plain sanitized fuzz embedded kubernetes)
 	beside=(assets protocol memory hardening sim)
 	export UNIT_AT_ONCE=3 # most of them wait
 	;;
@@ -163,7 +164,7 @@ check)
 	;;
 long)
 	first=()
-	stages=(lint-all model coverage images fuzz-time kubernetes-all large half-open crash-points soak mutants models seeds
+	stages=(lint-all unit model coverage images fuzz-time kubernetes-all large half-open crash-points soak mutants models seeds
 		memory-all valgrind fuzz-valgrind analyze campaign e2e-sanitized e2e-valgrind debian-12 debian-13)
 	;;
 *)
